@@ -1,0 +1,52 @@
+# Everything runs in .venv, made from requirements.txt; the programs come from PATH or from pinned Go modules (make tools).
+
+PYTHON ?= python3
+VENV := .venv/bin
+INSTALLED := .venv/.installed
+STACK ?= local
+
+.DEFAULT_GOAL := help
+.PHONY: help up down preview kubeconfig env tools test lint bench lock
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: $(INSTALLED) ## local control plane, then `pulumi up -s local` under the policy pack
+	@$(VENV)/python -m tools.rehearsal up
+
+down: $(INSTALLED) ## end and remove all that `make up` made
+	@$(VENV)/python -m tools.rehearsal down
+
+preview: $(INSTALLED) ## `pulumi preview` of STACK under the policy pack
+	@eval "$$($(VENV)/python -m tools.environment)" && \
+	pulumi preview --stack $(STACK) --policy-pack policy --diff
+
+kubeconfig: $(INSTALLED) ## path of the local control plane's kubeconfig
+	@$(VENV)/python -m tools.control_plane kubeconfig
+
+env: $(INSTALLED) ## export lines: eval "$(make -s env)" puts this checkout's tools and Pulumi state into a shell
+	@$(VENV)/python -m tools.environment
+
+tools: $(INSTALLED) ## find or build the programs (about 10 minutes where nothing is there)
+	@$(VENV)/python -m tools.toolchain
+
+test: $(INSTALLED) tools ## all tests
+	@$(VENV)/pytest
+
+lint: $(INSTALLED) ## ruff and mypy
+	@$(VENV)/ruff format --check .
+	@$(VENV)/ruff check .
+	@$(VENV)/mypy .
+
+bench: $(INSTALLED) tools ## what the layers and the policy pack cost, as ratios of one run
+	@$(VENV)/python -m tools.bench
+
+lock: ## pin what requirements.txt brings, from a fresh virtual environment
+	@rm -rf .venv && : > constraints.txt && $(MAKE) $(INSTALLED)
+	@$(VENV)/pip freeze > constraints.txt
+
+$(INSTALLED): requirements.txt constraints.txt
+	@echo "installing Python packages into .venv (about a minute)"
+	@$(PYTHON) -m venv .venv
+	@$(VENV)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""The layers: one ComponentResource a file, the pure functions that build what they register, and the settings."""

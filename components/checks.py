@@ -1,0 +1,152 @@
+"""What a stack file's values mean together: every fault that the shape alone does not show."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from components.faults import Fault
+from components.settings import ModelSettings, ServingSettings, Settings
+from neuron import memory
+from neuron.images import IMAGE_LINES, ImageLine, lines_for
+from neuron.instances import INSTANCE_TYPES, InstanceType
+from neuron.model import CHECKPOINT_GB, Model
+from neuron.placement import Pool, allowed_tensor_parallel, chips_per_pod, free_slots
+
+
+def check(settings: Settings) -> list[Fault]:
+    """All faults between the values of a well-formed stack file."""
+    faults = [
+        *_not_empty("nodeGroups", settings.node_groups),
+        *_not_empty("serving", settings.serving),
+        *_unique("nodeGroups", [group.name for group in settings.node_groups]),
+        *_unique("serving", [one.name for one in settings.serving]),
+        *_node_groups(settings),
+    ]
+    for index, serving in enumerate(settings.serving):
+        faults.extend(_serving(f"serving[{index}]", serving, settings))
+    return faults + list(_capacity(settings))
+
+
+def checkpoint_gb(model: ModelSettings) -> float | None:
+    """Size of the checkpoint in decimal gigabytes: stated, else known from a measurement, else None."""
+    return model.checkpoint_gb if model.checkpoint_gb is not None else CHECKPOINT_GB.get(model.id)
+
+
+def to_model(model: ModelSettings) -> Model:
+    """The domain's model; the checkpoint's size must be known (check() has said so)."""
+    size_gb = checkpoint_gb(model)
+    if size_gb is None:
+        raise ValueError(f"unknown checkpoint size of {model.id}")
+    values = model.model_dump(by_alias=False) | {"checkpoint_gb": size_gb}
+    return Model(**values)
+
+
+def _not_empty(path: str, entries: Sequence[object]) -> Iterator[Fault]:
+    if not entries:
+        yield Fault(path, "an empty list", "at least one entry", "add one")
+
+
+def _unique(path: str, names: Iterable[str]) -> Iterator[Fault]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield Fault(path, f"{count} entries named {name}", "one entry a name", "rename all but one")
+
+
+def _node_groups(settings: Settings) -> Iterator[Fault]:
+    for index, group in enumerate(settings.node_groups):
+        if group.instance_type not in INSTANCE_TYPES:
+            yield Fault(
+                f"nodeGroups[{index}].instanceType", group.instance_type, ", ".join(INSTANCE_TYPES), "set one of these"
+            )
+
+
+def _serving(path: str, serving: ServingSettings, settings: Settings) -> Iterator[Fault]:
+    """Faults of one model server, as far as its node group and image line are known."""
+    group = settings.node_group(serving.node_group)
+    instance = INSTANCE_TYPES.get(group.instance_type) if group else None
+    line = IMAGE_LINES.get(serving.image_line)
+    size_gb = checkpoint_gb(serving.model)
+    if group is None:
+        names = ", ".join(one.name for one in settings.node_groups)
+        yield Fault(f"{path}.nodeGroup", serving.node_group, names, "name a group of nodeGroups")
+    if line is None:
+        yield Fault(f"{path}.imageLine", serving.image_line, ", ".join(IMAGE_LINES), "set one of these")
+    if size_gb is None:
+        yield Fault(
+            f"{path}.model.checkpointGb",
+            f"none for {serving.model.id}, whose size is not known here",
+            "the size of the checkpoint's files in decimal gigabytes",
+            "set checkpointGb",
+        )
+    if instance is None:
+        return
+    yield from _line_runs(path, line, instance)
+    yield from _tensor_parallel(path, serving.model, instance)
+    if size_gb is not None:
+        yield from _memory(path, serving, instance, line)
+
+
+def _line_runs(path: str, line: ImageLine | None, instance: InstanceType) -> Iterator[Fault]:
+    if line is not None and instance.family not in line.families:
+        allowed = lines_for(instance.family)
+        yield Fault(
+            f"{path}.imageLine",
+            f"{line.name}, which runs on {', '.join(sorted(line.families))} and not on {instance.name}",
+            ", ".join(allowed),
+            f"set {allowed[0] if len(allowed) == 1 else 'one of these'}, or move to a node group of another family",
+        )
+
+
+def _tensor_parallel(path: str, model: ModelSettings, instance: InstanceType) -> Iterator[Fault]:
+    allowed = allowed_tensor_parallel(instance)
+    if model.tensor_parallel not in allowed:
+        degrees = ", ".join(map(str, allowed))
+        cores = instance.logical_cores_per_chip * instance.chips
+        yield Fault(
+            f"{path}.model.tensorParallel",
+            str(model.tensor_parallel),
+            f"{degrees} (they divide the {cores} NeuronCores of {instance.name})",
+            f"set {max(degree for degree in allowed if degree <= max(model.tensor_parallel, 1))}",
+        )
+
+
+def _memory(path: str, serving: ServingSettings, instance: InstanceType, line: ImageLine | None) -> Iterator[Fault]:
+    """The load peak of a model must fit the host: (src) Qwen3-8B without a limit took a whole node down."""
+    model = to_model(serving.model)
+    needed_gib = memory.container_memory_gib(model)
+    if serving.memory_gib is not None and serving.memory_gib < needed_gib:
+        yield Fault(
+            f"{path}.memoryGib",
+            f"{serving.memory_gib} for a model that peaks at {memory.load_peak_gib(model):.1f} GiB while it loads",
+            f"{needed_gib} or more",
+            "leave memoryGib out: it is derived",
+        )
+    fit = memory.fit(max(needed_gib, serving.memory_gib or 0), instance)
+    if fit.fits:
+        return
+    smallest = memory.smallest_type_that_fits(needed_gib, line.families if line else {instance.family})
+    yield Fault(
+        f"{path}.model",
+        f"{model.id}, which needs {fit.needed_mib / 1024:.1f} GiB of host memory "
+        f"(about {memory.LOAD_PEAK_FACTOR}x its {model.checkpoint_gb:g} GB checkpoint while it is sharded)",
+        f"{fit.available_mib / 1024:.1f} GiB on {instance.name}",
+        f"use {smallest.name}, the smallest type that fits" if smallest else "use a smaller model: no type fits",
+    )
+
+
+def _capacity(settings: Settings) -> Iterator[Fault]:
+    """Replicas that share a node group must have an accelerator slot each."""
+    for group in settings.node_groups:
+        instance = INSTANCE_TYPES.get(group.instance_type)
+        users = [(index, one) for index, one in enumerate(settings.serving) if one.node_group == group.name]
+        if instance is None or any(
+            one.model.tensor_parallel not in allowed_tensor_parallel(instance) for _, one in users
+        ):
+            continue
+        pods = [chips_per_pod(one.model.tensor_parallel, instance) for _, one in users for _ in range(one.replicas)]
+        if free_slots(Pool(instance, group.nodes), 1, pods) < 0:
+            yield Fault(
+                f"serving[{users[0][0]}].replicas" if len(users) == 1 else "serving",
+                f"{len(pods)} pods that ask for {sum(pods)} chips in node group {group.name}",
+                f"{group.nodes * instance.chips} chips ({group.nodes} x {instance.name})",
+                "lower replicas or raise nodes of the node group",
+            )

@@ -1,0 +1,161 @@
+"""Reads the running stack's configuration: the one place that knows how Pulumi hands it over."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+from pulumi.runtime import config as runtime_config
+from pydantic import JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from components.checks import check
+from components.cluster import kubeconfig_path
+from components.faults import ConfigurationError, Fault
+from components.settings import ClusterSettings, Settings
+
+HF_TOKEN_KEY = "hfToken"  # noqa: S105 - the name of a key, not a token
+UNKNOWN_KEY = "an unknown key"
+
+
+def load_settings() -> Settings:
+    """The running stack's settings; RunError (one line a fault, no traceback) where they are not good."""
+    prefix = f"{pulumi.get_project()}:"
+    configuration = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
+    raw = {key.removeprefix(prefix): value for key, value in configuration.items() if key.startswith(prefix)}
+    token_is_secret = runtime_config.is_config_secret(f"{prefix}{HF_TOKEN_KEY}")
+    try:
+        settings = parse_settings(raw, token_is_secret=token_is_secret)
+        _check_kubeconfig(settings.cluster)
+        return settings
+    except ConfigurationError as error:
+        count = len(error.faults)
+        heading = f"{count} {'fault' if count == 1 else 'faults'} in the configuration of stack {pulumi.get_stack()}"
+        raise pulumi.RunError(f"{heading}; nothing was changed\n{error}") from None
+
+
+def _check_kubeconfig(cluster: ClusterSettings) -> None:
+    if not kubeconfig_path(cluster).is_file():
+        fix = "write the cluster's kubeconfig there; for the stack local, `make up` does"
+        raise ConfigurationError([Fault("cluster.kubeconfig", cluster.kubeconfig, "a file that exists", fix)])
+
+
+def parse_settings(raw: Mapping[str, str], *, token_is_secret: bool = True) -> Settings:
+    """Parse configuration values (key without project: text, objects as JSON); ConfigurationError with every fault."""
+    faults = _token_faults(raw, token_is_secret)
+    sections = {key: _decode(value) for key, value in raw.items() if key != HF_TOKEN_KEY}
+    settings, shape_faults = _parse_shape(sections)
+    faults += shape_faults
+    if settings is not None:
+        faults += [fault for fault in check(settings) if not _is_about_a_repair(fault, shape_faults)]
+        faults += _token_twice(raw, settings)
+    if faults or settings is None:
+        raise ConfigurationError(faults)
+    return settings
+
+
+def _decode(value: str) -> JsonValue:
+    try:
+        decoded: JsonValue = json.loads(value)
+    except json.JSONDecodeError:
+        return value
+    return decoded
+
+
+def _parse_shape(sections: dict[str, JsonValue]) -> tuple[Settings | None, list[Fault]]:
+    """Parse the shape; where it has faults, parse again without the faulty values, so that more faults can be found."""
+    try:
+        return Settings.model_validate(sections), []
+    except ValidationError as error:
+        details = error.errors()
+    faults = [_to_fault(detail) for detail in details]
+    remaining = json.loads(json.dumps(sections))
+    for detail in details:
+        _repair(remaining, detail)
+    try:
+        return Settings.model_validate(remaining), faults
+    except ValidationError:
+        return None, faults
+
+
+def _repair(sections: Any, detail: ErrorDetails) -> None:
+    """Drop a value that is not known or not allowed; a number below its minimum becomes the minimum."""
+    *way, last = detail["loc"]
+    for step in way:
+        sections = sections[step]
+    if detail["type"] == "greater_than_equal":
+        sections[last] = detail["ctx"]["ge"]
+    elif detail["type"] != "missing":
+        del sections[last]
+
+
+def _to_fault(detail: ErrorDetails) -> Fault:
+    path = _path(detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        return Fault(path, UNKNOWN_KEY, _known_keys(detail["loc"]), "remove it or correct its spelling")
+    if detail["type"] == "missing":
+        return Fault(path, "nothing", "a value: the key is required", "set it")
+    return Fault(path, _found(detail["input"]), _allowed(detail), "correct the value")
+
+
+def _found(value: object) -> str:
+    """A value for a message: scalars as they are, the rest by its kind alone."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return json.dumps(value)
+
+
+def _allowed(detail: ErrorDetails) -> str:
+    if detail["type"] == "model_type":
+        return f"a mapping with the keys {_known_keys((*detail['loc'], ''))}"
+    if detail["type"] == "greater_than_equal":
+        return f"{detail['ctx']['ge']} or more"
+    return detail["msg"].removeprefix("Input should be ").removeprefix("String should ")
+
+
+def _path(location: Sequence[int | str]) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return text.removeprefix(".")
+
+
+def _known_keys(location: Sequence[int | str]) -> str:
+    """The keys that the section at this location has, from the schema."""
+    schema: Any = Settings.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+    for step in location[:-1]:
+        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
+        schema = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return ", ".join(schema["properties"])
+
+
+def _is_about_a_repair(fault: Fault, shape_faults: Sequence[Fault]) -> bool:
+    """A fault about a value that was put in only to look further is not the user's."""
+    repaired = [one.path for one in shape_faults if one.found != UNKNOWN_KEY]
+    return any(path.startswith(fault.path) or fault.path.startswith(path) for path in repaired)
+
+
+def _token_faults(raw: Mapping[str, str], token_is_secret: bool) -> list[Fault]:
+    if HF_TOKEN_KEY not in raw or token_is_secret:
+        return []
+    fix = f"pulumi config set --secret {HF_TOKEN_KEY}, and revoke the token that was written in clear"
+    return [Fault(HF_TOKEN_KEY, "a value in plain text", "a secret", fix)]
+
+
+def _token_twice(raw: Mapping[str, str], settings: Settings) -> list[Fault]:
+    if HF_TOKEN_KEY not in raw:
+        return []
+    return [
+        Fault(
+            f"serving[{index}].hfTokenSecret",
+            f"{one.hf_token_secret} beside {HF_TOKEN_KEY}",
+            "one of the two",
+            "drop one",
+        )
+        for index, one in enumerate(settings.serving)
+        if one.hf_token_secret is not None
+    ]
+
+
+def hf_token() -> pulumi.Output[str] | None:
+    """The stack's Hugging Face token, a secret; None if none is set."""
+    return pulumi.Config().get_secret(HF_TOKEN_KEY)

@@ -1,0 +1,36 @@
+"""A namespace for model servers, with the Hugging Face token that they share."""
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+TOKEN_SECRET_KEY = "token"  # noqa: S105 - the name of a key, not a token
+
+
+class Namespace(pulumi.ComponentResource):
+    """`name` of the namespace; `token_secret` names the Secret that holds the token, None if the stack has no token."""
+
+    name: pulumi.Output[str]
+    token_secret: pulumi.Output[str] | None
+
+    def __init__(
+        self,
+        name: str,
+        provider: kubernetes.Provider,
+        token: pulumi.Output[str] | None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Register the namespace and, for a stack with a token, the Secret: the only place where the token stands."""
+        super().__init__("neuron-serving:index:Namespace", name, {}, opts)
+        child = pulumi.ResourceOptions(parent=self, provider=provider)
+        namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=child)
+        self.name = namespace.metadata["name"]
+        self.token_secret = None
+        if token is not None:
+            secret = kubernetes.core.v1.Secret(
+                f"{name}-hf-token",
+                metadata={"namespace": self.name},
+                string_data={TOKEN_SECRET_KEY: token},
+                opts=child,
+            )
+            self.token_secret = secret.metadata["name"]
+        self.register_outputs({"name": self.name})

@@ -1,0 +1,120 @@
+"""Copies and hashes files: streamed, so that memory does not grow with them, and in parallel."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+# Mountpoint uploads in parts of 8 MiB, too.
+CHUNK_BYTES = 8 * 1024 * 1024
+
+# Files at once. hashlib, reads and writes all let other threads run; an object store rewards requests in flight.
+WORKERS = 8
+
+# Below this, handing a chunk to another thread costs more than hashing it.
+_HASH_ASIDE_BYTES = 1024 * 1024
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Progress = Callable[[int], None]
+
+# Set when one file of the work at hand failed: the others need not go on. There is one such work at a time.
+_failed = threading.Event()
+
+
+def in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """The results of `work` on each item, in order; the first error stops the others and is raised."""
+    _failed.clear()
+    with ThreadPoolExecutor(WORKERS) as executor:
+        futures = [executor.submit(work, item) for item in items]
+        try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            errors = [error for error in (future.exception() for future in done) if error is not None]
+            if errors:
+                raise errors[0]
+        except BaseException:
+            _failed.set()
+            executor.shutdown(cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def hash_file(path: Path, progress: Progress) -> str:
+    """The SHA-256 of a file's content; `progress` is told of every byte."""
+    digest = hashlib.sha256()
+    source = os.open(path, os.O_RDONLY)
+    try:
+        for chunk in _chunks(source, progress):
+            digest.update(chunk)
+    finally:
+        os.close(source)
+    return digest.hexdigest()
+
+
+def copy_file(source: Path, target: Path, progress: Progress, *, hashed: bool) -> "str | None":
+    """Copy into a new file, down to the medium; the SHA-256 of what was copied, None if it is not to be hashed.
+
+    FileExistsError if there is a file already. What an error leaves of the target is deleted where that is allowed.
+    """
+    digest = hashlib.sha256() if hashed else None
+    readable = os.open(source, os.O_RDONLY)
+    try:
+        with new_file(target) as written, ThreadPoolExecutor(1) as aside:
+            for chunk in _chunks(readable, progress):
+                hashing = None
+                if digest is not None and len(chunk) >= _HASH_ASIDE_BYTES:
+                    hashing = aside.submit(digest.update, chunk)
+                elif digest is not None:
+                    digest.update(chunk)
+                write_all(written, chunk)
+                if hashing is not None:
+                    hashing.result()
+    finally:
+        os.close(readable)
+    return digest.hexdigest() if digest else None
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[int]:
+    """The descriptor of a file that did not exist, for writing once from start to end; durable when the context ends.
+
+    On Mountpoint the flush is what makes the object, so it tells of a failure that a close might not.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        yield descriptor
+        os.fsync(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        _delete_where_allowed(path)
+        raise
+    os.close(descriptor)
+
+
+def write_all(descriptor: int, content: "bytes | memoryview") -> None:
+    """Write every byte; a write may take fewer than it is given."""
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+
+
+def _chunks(source: int, progress: Progress) -> Iterator[memoryview]:
+    """The file, piece by piece; each piece is valid until the next is asked for, and done by then."""
+    buffer = memoryview(bytearray(min(CHUNK_BYTES, os.fstat(source).st_size + 1)))
+    while count := os.readv(source, [buffer]):
+        if _failed.is_set():
+            raise InterruptedError("stopped, because another file failed")
+        yield buffer[:count]
+        progress(count)
+
+
+def _delete_where_allowed(path: Path) -> None:
+    """Mountpoint deletes only if told at mount; what stays is half-written, and known as such by its content."""
+    try:
+        path.unlink()
+    except OSError:
+        return

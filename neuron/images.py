@@ -1,0 +1,172 @@
+"""The image lines: which vLLM for Neuron runs where, how it is told what to do, and what it calls its metrics.
+
+Sources: AWS Neuron SDK release notes and vLLM user guides (SDK 2.25 to 2.33), the deep learning container index of
+2026-08, vLLM's own sources. docs/image-lines.md says which line to choose.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from neuron.errors import ImpossibleInputError
+from neuron.model import Model
+
+REPOSITORY = "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx"
+PORT = 8080
+
+Support = Literal["supported", "contradicted", "out-of-support"]
+
+
+@dataclass(frozen=True)
+class MetricNames:
+    """Names that differ between vLLM's engines; the queue's own (vllm:num_requests_waiting) does not."""
+
+    per_token_seconds: str
+    cache_usage: str | None
+
+
+_V0_METRICS = MetricNames("vllm:time_per_output_token_seconds", cache_usage=None)
+_V1_METRICS = MetricNames("vllm:inter_token_latency_seconds", cache_usage="vllm:kv_cache_usage_perc")
+
+
+@dataclass(frozen=True)
+class ImageLine:
+    """One line of images. `config_flag` takes the compiler settings as JSON, under `config_key` where it has one.
+
+    `artifacts_variable` points the server at compiled artifacts. `minimum_driver` and `maximum_driver` bound the Neuron
+    driver of the node's AMI that the line's runtime is known to run on, None where no bound is known.
+    """
+
+    name: str
+    tag: str
+    sdk: str
+    runtime: str
+    families: frozenset[str]
+    support: Support
+    support_note: str
+    config_flag: str
+    config_key: str | None
+    artifacts_variable: str
+    metrics: MetricNames
+    device_flag: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
+    shutdown_timeout_flag: str | None = None
+    minimum_driver: str | None = None
+    maximum_driver: str | None = None
+
+    @property
+    def image(self) -> str:
+        """The image reference, by a tag that does not move."""
+        return f"{REPOSITORY}:{self.tag}"
+
+
+_NEURON_CORE_V2 = frozenset({"inf2", "trn1", "trn1n"})
+_TRN2 = frozenset({"trn2", "trn2u"})
+
+_LINES = (
+    ImageLine(
+        name="v0-0.9.1",
+        tag="0.9.1-neuronx-py310-sdk2.25.0-ubuntu22.04",
+        sdk="2.25.0",
+        runtime="2.27.23",
+        families=_NEURON_CORE_V2 | _TRN2,
+        support="out-of-support",
+        support_note="the V0 engine ended with SDK 2.27",
+        config_flag="--override-neuron-config",
+        config_key=None,
+        artifacts_variable="NEURON_COMPILED_ARTIFACTS",
+        metrics=_V0_METRICS,
+        device_flag=True,
+        environment=(("VLLM_NEURON_FRAMEWORK", "neuronx-distributed-inference"),),
+    ),
+    ImageLine(
+        name="nxdi-0.13",
+        tag="0.13.0-neuronx-py312-sdk2.28.0-ubuntu24.04",
+        sdk="2.28.0",
+        runtime="2.30",
+        families=_NEURON_CORE_V2 | _TRN2,
+        support="supported",
+        support_note="the last line that AWS states for Inferentia2 and Trainium1 without contradiction",
+        config_flag="--additional-config",
+        config_key="override_neuron_config",
+        artifacts_variable="NEURON_COMPILED_ARTIFACTS",
+        metrics=_V1_METRICS,
+        # Driver 2.29 refuses runtimes older than 2.33 (known issue of SDK 2.31).
+        maximum_driver="2.28",
+    ),
+    ImageLine(
+        name="nxdi-0.16",
+        tag="0.16.0-neuronx-py312-sdk2.31.1-ubuntu24.04",
+        sdk="2.31.1",
+        runtime="2.33",
+        families=_NEURON_CORE_V2 | _TRN2,
+        support="contradicted",
+        support_note="release notes of SDK 2.29 say Trainium2 and newer, the container index still lists trn1 and inf2",
+        config_flag="--additional-config",
+        config_key="override_neuron_config",
+        artifacts_variable="NEURON_COMPILED_ARTIFACTS",
+        metrics=_V1_METRICS,
+        minimum_driver="2.27",
+    ),
+    ImageLine(
+        name="plugin-0.24",
+        tag="0.24.0.1.1.0-neuronx-py313-sdk2.32.0-ubuntu24.04",
+        sdk="2.32.0",
+        runtime="2.34.10",
+        families=_TRN2,
+        support="supported",
+        support_note="the vLLM Neuron plugin, labelled Beta; Trainium2 and newer only",
+        config_flag="--additional-config",
+        config_key="neuron_config",
+        artifacts_variable="VLLM_CACHE_ROOT",
+        metrics=_V1_METRICS,
+        shutdown_timeout_flag="--shutdown-timeout",
+        minimum_driver="2.27",
+    ),
+)
+
+IMAGE_LINES: Mapping[str, ImageLine] = MappingProxyType({line.name: line for line in _LINES})
+
+
+def image_line(name: str) -> ImageLine:
+    """The image line of that name; ImpossibleInputError, naming the known ones, if there is none."""
+    try:
+        return IMAGE_LINES[name]
+    except KeyError:
+        raise ImpossibleInputError(f"found {name!r}; known image lines: {', '.join(IMAGE_LINES)}") from None
+
+
+def lines_for(family: str) -> tuple[str, ...]:
+    """Names of the lines that run on an instance family."""
+    return tuple(line.name for line in _LINES if family in line.families)
+
+
+def model_arguments(line: ImageLine, model: Model, neuron_config: Mapping[str, object]) -> tuple[str, ...]:
+    """The arguments that shape the compiled graph: alike for compiling and serving, or the artifacts do not load.
+
+    `neuron_config` holds compiler settings such as `enable_bucketing`. The revision is pinned for the tokenizer too.
+    """
+    arguments = [
+        f"--model={model.id}",
+        f"--revision={model.revision}",
+        f"--tokenizer-revision={model.revision}",
+        f"--dtype={model.dtype}",
+        f"--max-model-len={model.max_model_len}",
+        f"--max-num-seqs={model.max_num_seqs}",
+        f"--tensor-parallel-size={model.tensor_parallel}",
+    ]
+    if line.device_flag:
+        arguments.append("--device=neuron")
+    if neuron_config:
+        nested = neuron_config if line.config_key is None else {line.config_key: neuron_config}
+        arguments.append(f"{line.config_flag}={json.dumps(nested, sort_keys=True, separators=(',', ':'))}")
+    return tuple(arguments)
+
+
+def server_arguments(line: ImageLine, shutdown_timeout_seconds: int | None) -> tuple[str, ...]:
+    """The arguments of the server alone; the timeout is for lines that finish requests after SIGTERM."""
+    if line.shutdown_timeout_flag is None or shutdown_timeout_seconds is None:
+        return (f"--port={PORT}",)
+    return (f"--port={PORT}", f"{line.shutdown_timeout_flag}={shutdown_timeout_seconds}")

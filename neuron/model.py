@@ -1,0 +1,46 @@
+"""The model to serve and the settings that shape its compiled graph."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+DataType = Literal["bfloat16", "float16", "float32"]
+
+# The checkpoint whose start-up and throughput were measured (src): TinyLlama-1.1B.
+MEASURED_CHECKPOINT_GB = 2.2
+
+# Room for the compiler's intermediate files. Not measured alone; the source's 50 GiB for everything never filled.
+COMPILE_WORK_GIB = 10
+
+# Size on disk of checkpoints that were loaded on Neuron, in decimal gigabytes (src).
+CHECKPOINT_GB: Mapping[str, float] = MappingProxyType(
+    {
+        "TinyLlama/TinyLlama-1.1B-Chat-v1.0": MEASURED_CHECKPOINT_GB,
+        "Qwen/Qwen3-4B": 12.0,
+        "Qwen/Qwen3-8B": 16.0,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A Hugging Face model at one revision, and how it is served. Lengths are tokens.
+
+    `cold_start_seconds` is the measured cold start of this model (compile included); None: it is estimated.
+    """
+
+    id: str
+    revision: str
+    checkpoint_gb: float
+    max_model_len: int
+    max_num_seqs: int
+    tensor_parallel: int
+    dtype: DataType = "bfloat16"
+    cold_start_seconds: int | None = None
+
+
+def storage_gib(model: Model) -> int:
+    """Disk for a pod that downloads and compiles: the weights, twice while they are rewritten, and the artifacts."""
+    return math.ceil(model.checkpoint_gb * 2) + COMPILE_WORK_GIB

@@ -1,0 +1,13 @@
+"""Serves the rules to the Pulumi engine. The constructor of PolicyPack does not return."""
+
+import sys
+from pathlib import Path
+
+from pulumi_policy import PolicyPack
+
+# The engine starts the pack with this directory alone on the path; `policy` and `neuron` lie beside each other.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from policy.rules import RULES
+
+PolicyPack(name="neuron-serving", policies=[rule.policy() for rule in RULES])

@@ -1,0 +1,70 @@
+"""Kubernetes objects in resources: their kind, by properties or by type token, and the members of Lists."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policy.resources import Resource
+from policy.values import Node
+
+_TYPE_PREFIX = "kubernetes:"
+_PATCH = "Patch"
+_LIST = "List"
+_DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One Kubernetes object. `group` is "" for the core API, as in Kubernetes.
+
+    `is_patch` is True where the resource owns only some fields of an object that something else made: what is missing
+    there may be set elsewhere.
+    """
+
+    group: str
+    kind: str
+    node: Node
+    resource: Resource
+    is_patch: bool = False
+
+    @property
+    def name(self) -> str:
+        """The object's name; the Pulumi name where Pulumi or the API server will choose one."""
+        return self.node.at("metadata", "name").quiet().text() or self.resource.name
+
+    @property
+    def namespace(self) -> str:
+        """The object's namespace."""
+        return self.node.at("metadata", "namespace").quiet().text() or _DEFAULT_NAMESPACE
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    def is_a(self, group: str, kind: str) -> bool:
+        """Whether the object is of that API group and kind, in whatever version."""
+        return (self.group, self.kind) == (group, kind)
+
+
+def manifests(resource: Resource) -> Iterator[Manifest]:
+    """The objects in a resource: one, the members of a List, or none if it is no Kubernetes object."""
+    if not resource.type.startswith(_TYPE_PREFIX):
+        return
+    _, api_version, token_kind = [*resource.type.split(":", 2), "", ""][:3]
+    is_patch = token_kind.endswith(_PATCH)
+    fallback = (api_version, token_kind.removesuffix(_PATCH))
+    yield from _expand(resource.props, fallback, resource, is_patch)
+
+
+def _expand(node: Node, fallback: tuple[str, str], resource: Resource, is_patch: bool) -> Iterator[Manifest]:
+    api_version = node.at("apiVersion").quiet().text() or fallback[0]
+    kind = node.at("kind").quiet().text() or fallback[1]
+    if kind.endswith(_LIST):
+        for item in node.at("items").elements():
+            yield from _expand(item, (api_version, kind.removesuffix(_LIST)), resource, is_patch)
+        return
+    yield Manifest(_group(api_version), kind, node, resource, is_patch)
+
+
+def _group(api_version: str) -> str:
+    """The group of `apps/v1` is apps; that of `v1`, which type tokens spell `core/v1`, is the core group."""
+    group, slash, _ = api_version.partition("/")
+    return "" if not slash or group == "core" else group

@@ -1,0 +1,74 @@
+"""The engine's resources as the rules see them: one at a time with its inputs, or the whole stack with its outputs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
+
+from policy.values import Node
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One resource. `dependencies` maps a property to the resources it was made from; only a stack knows them."""
+
+    type: str
+    name: str
+    urn: str
+    props: Node
+    ignore_changes: tuple[str, ...] = ()
+    dependencies: Mapping[str, tuple["Resource", ...]] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """All resources of a stack."""
+
+    resources: tuple[Resource, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def from_resource_args(args: ResourceValidationArgs) -> Resource:
+    """The resource that a resource policy is asked about."""
+    return Resource(
+        type=args.resource_type,
+        name=args.name,
+        urn=args.urn,
+        props=Node(args.props),
+        ignore_changes=tuple(args.opts.ignore_changes),
+        config=args.get_config(),
+    )
+
+
+def from_stack_args(args: StackValidationArgs) -> Stack:
+    """The stack that a stack policy is asked about."""
+    plain = {resource.urn: _without_dependencies(resource) for resource in args.resources}
+    return Stack(tuple(_with_dependencies(one, plain) for one in args.resources), args.get_config())
+
+
+def _without_dependencies(resource: PolicyResource) -> Resource:
+    return Resource(
+        type=resource.resource_type,
+        name=resource.name,
+        urn=resource.urn,
+        props=Node(resource.props),
+        ignore_changes=tuple(resource.opts.ignore_changes),
+    )
+
+
+def _with_dependencies(resource: PolicyResource, plain: Mapping[str, Resource]) -> Resource:
+    one = plain[resource.urn]
+    return Resource(
+        type=one.type,
+        name=one.name,
+        urn=one.urn,
+        props=one.props,
+        ignore_changes=one.ignore_changes,
+        dependencies={key: _known(dependencies, plain) for key, dependencies in resource.property_dependencies.items()},
+    )
+
+
+def _known(dependencies: Iterable[PolicyResource], plain: Mapping[str, Resource]) -> tuple[Resource, ...]:
+    return tuple(plain[one.urn] for one in dependencies if one.urn in plain)

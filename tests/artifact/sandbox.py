@@ -1,0 +1,154 @@
+"""Runs the real programs as they run in a pod, with stand-ins for what is around them."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from neuron.artifact import Artifact, artifact
+from neuron.images import image_line, model_arguments
+from neuron.instances import instance_type
+from tests.unit.builders import model
+
+REPOSITORY = Path(__file__).parents[2]
+STANDINS = Path(__file__).parent / "standins"
+
+# By the stand-in's name for a line: the line and a type that it runs on.
+LINES = {
+    "v0": ("v0-0.9.1", "trn1.2xlarge"),
+    "nxdi": ("nxdi-0.13", "inf2.xlarge"),
+    "plugin": ("plugin-0.24", "trn2.3xlarge"),
+}
+LONGEST_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended: exit code (negative: by that signal), log, termination message."""
+
+    code: int
+    log: str
+    message: str
+
+    @property
+    def failure(self) -> str:
+        """The message of a program that failed as it should: exit code 1, no traceback, one line of reason."""
+        assert self.code == 1, self.log
+        assert "Traceback" not in self.log, self.log
+        assert self.message.startswith("failed: "), self.message
+        return self.message.partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A pod: a mount of the cache, a disk of its own, and an artifact that it wants."""
+
+    directory: Path
+    cache: Path
+    line: str = "nxdi"
+    max_num_seqs: int = 4
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def local(self) -> Path:
+        """The pod's disk."""
+        return self.directory / "local"
+
+    @property
+    def artifact(self) -> Artifact:
+        """What the pod wants."""
+        name, instance = LINES[self.line]
+        wanted = replace(model(), max_num_seqs=self.max_num_seqs)
+        return artifact(image_line(name), wanted, {"enable_bucketing": False}, instance_type(instance))
+
+    @property
+    def prefix(self) -> Path:
+        """Where the cache has it."""
+        return self.cache / self.artifact.prefix
+
+    def server_arguments(self) -> list[str]:
+        """The server's arguments, with the model's own copy in the pod."""
+        name, _ = LINES[self.line]
+        wanted = replace(model(), id=str(self.local / "model"), max_num_seqs=self.max_num_seqs)
+        given = model_arguments(image_line(name), wanted, {"enable_bucketing": False})
+        return [argument for argument in given if "revision=" not in argument]
+
+    def other_pod(self, name: str, **changes: object) -> "Sandbox":
+        """A pod with another disk and the same cache."""
+        return replace(self, directory=self.directory.parent / name, **changes)  # type: ignore[arg-type]
+
+    def publish(self, *options: str, **environment: str) -> Ended:
+        """Run the publish program."""
+        return self.end(self.begin("publish", *options, **environment))
+
+    def load(self, *options: str, **environment: str) -> Ended:
+        """Run the load program."""
+        return self.end(self.begin("load", *options, **environment))
+
+    def begin(self, program: str, *options: str, **environment: str) -> subprocess.Popen[str]:
+        """Start a program, in a process group of its own."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / "artifact.json").write_text(self.artifact.description())
+        paths = ["--artifact", self.directory / "artifact.json", "--cache", self.cache, "--local", self.local]
+        log = ["--termination-log", self.directory / "termination", "--progress-seconds", "0.05"]
+        command = [sys.executable, "-m", f"containers.model_artifact.{program}", *paths, *log, *options, "--"]
+        return subprocess.Popen(
+            [*map(str, command), *self.server_arguments()],
+            cwd=REPOSITORY,
+            env=self._environment(environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def end(self, process: subprocess.Popen[str]) -> Ended:
+        """Wait for a program that was started."""
+        log, _ = process.communicate(timeout=LONGEST_SECONDS)
+        message = self.directory / "termination"
+        return Ended(process.returncode, log, message.read_text() if message.exists() else "")
+
+    def start_server(self) -> dict[str, object]:
+        """What the stand-in for vLLM's server came up with: how ("loaded", "compiled"), config, own, whole."""
+        started = self.directory / "started.json"
+        started.unlink(missing_ok=True)
+        variable = image_line(LINES[self.line][0]).artifacts_variable
+        environment = {
+            variable: str(self.local / "artifacts"),
+            "HF_HUB_OFFLINE": "1",
+            "STANDIN_SERVER": "1",
+            "STANDIN_STARTED": str(started),
+        }
+        subprocess.run(
+            [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *self.server_arguments()],
+            cwd=self.directory,
+            env=self._environment(environment),
+            check=True,
+            timeout=LONGEST_SECONDS,
+        )
+        return dict(json.loads(started.read_text()))
+
+    def downloads(self) -> list[str]:
+        """The files that the hub sent to this pod."""
+        log = self.directory / "hub.log"
+        return log.read_text().splitlines() if log.exists() else []
+
+    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(STANDINS),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HF_TOKEN": "hf_standin",
+            "STANDIN_LINE": self.line,
+            "STANDIN_MOUNT": str(self.cache),
+            "STANDIN_HUB_LOG": str(self.directory / "hub.log"),
+            **self.environment,
+            **more,
+        }
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    """Every file below a directory, by its path, with its content."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}

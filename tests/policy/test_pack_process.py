@@ -1,0 +1,182 @@
+"""The pack booted as the language host boots it, and driven as the engine drives it."""
+
+import itertools
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from pulumi.runtime.proto import analyzer_pb2
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
+
+from policy.rules import RULES
+from tests.policy.conftest import ROOT, Pack, struct
+from tests.policy.fixtures import (
+    ALL_KINDS,
+    COMPLIANT_DEPLOYMENT,
+    COMPLIANT_POD_SPEC,
+    DEPLOYMENT_TYPE,
+    POD,
+    SERVER,
+    SIDECAR,
+    TOKEN,
+    Props,
+    thawed,
+    with_value,
+    without,
+)
+from tests.policy.judging import Given, judge, judge_stack
+
+StartPack = Callable[..., Pack]
+# What the whole pack may take for a stack of this size, the conversations included.
+RESOURCES = 500
+BUDGET_SECONDS = 2.0
+
+
+def request(given: Given) -> analyzer_pb2.AnalyzeRequest:
+    return analyzer_pb2.AnalyzeRequest(
+        type=given.type, properties=struct(thawed(given.props)), urn=given.urn, name=given.name
+    )
+
+
+def resource(given: Given) -> analyzer_pb2.AnalyzerResource:
+    return analyzer_pb2.AnalyzerResource(
+        type=given.type, properties=struct(thawed(given.props)), urn=given.urn, name=given.name
+    )
+
+
+def broken_deployment() -> Props:
+    props = without(COMPLIANT_DEPLOYMENT, ("spec", "strategy"))
+    props = without(props, (*SIDECAR, "resources"))
+    props = without(props, (*SERVER, "readinessProbe"))
+    return with_value(props, (*SERVER, "env", 0), {"name": "HF_TOKEN", "value": TOKEN})
+
+
+def test_the_pack_starts_from_any_directory_and_prints_nothing_but_its_port(
+    start_pack: StartPack, tmp_path: Path
+) -> None:
+    for pack in (
+        start_pack(),
+        start_pack("policy", ROOT),
+        start_pack(".", ROOT / "policy"),
+        start_pack(directory=tmp_path),
+    ):
+        assert [policy.name for policy in pack.info().policies] == [rule.id for rule in RULES]
+        pack.process.terminate()
+        assert pack.process.communicate(timeout=10) == ("", "")
+
+
+def test_the_pack_says_of_each_policy_what_the_engine_shows(start_pack: StartPack) -> None:
+    info = start_pack().info()
+    assert info.name == "neuron-serving"
+    for policy, rule in zip(info.policies, RULES, strict=True):
+        assert policy.enforcementLevel == analyzer_pb2.MANDATORY
+        assert policy.severity != analyzer_pb2.POLICY_SEVERITY_UNSPECIFIED
+        assert (policy.displayName, policy.url) == (rule.title, rule.url)
+        assert policy.remediation_steps
+
+
+def test_the_project_file_names_the_environment_of_the_program_and_a_version() -> None:
+    project = yaml.safe_load((ROOT / "policy" / "PulumiPolicy.yaml").read_text())
+    program = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
+    # The language host resolves the path against the directory of the file that names it.
+    environment = ROOT / "policy" / project["runtime"]["options"]["virtualenv"]
+    assert environment.resolve() == (ROOT / program["runtime"]["options"]["virtualenv"]).resolve()
+    assert project["version"]
+
+
+def test_every_rule_reports_on_a_resource_that_breaks_them_all_and_no_token_comes_out(start_pack: StartPack) -> None:
+    diagnostics = start_pack().analyze(request(Given(DEPLOYMENT_TYPE, broken_deployment())))
+    assert {one.policyName for one in diagnostics} == {rule.id for rule in RULES}
+    assert all(one.enforcementLevel == analyzer_pb2.MANDATORY for one in diagnostics)
+    assert not any(TOKEN[3:] in one.message for one in diagnostics)
+
+
+def test_what_is_unknown_in_a_preview_is_a_warning_beside_the_violations(start_pack: StartPack) -> None:
+    props = with_value(broken_deployment(), (*SERVER, "resources", "limits", "memory"), UNKNOWN_STRING_VALUE)
+    diagnostics = start_pack().analyze(request(Given(DEPLOYMENT_TYPE, props)))
+    levels = [one.enforcementLevel for one in diagnostics if one.policyName == "memory-limits"]
+    assert levels == [analyzer_pb2.MANDATORY, analyzer_pb2.ADVISORY]
+    warning = next(one.message for one in diagnostics if one.enforcementLevel == analyzer_pb2.ADVISORY)
+    assert "containers[0].resources.limits.memory; everything else was judged" in warning
+
+
+def test_a_level_from_the_configuration_holds_in_both_passes(start_pack: StartPack) -> None:
+    pack = start_pack()
+    given = Given(DEPLOYMENT_TYPE, broken_deployment())
+    advisory = analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.ADVISORY)
+    pack.configure({rule.id: advisory for rule in RULES})
+    assert {one.enforcementLevel for one in pack.analyze(request(given))} == {analyzer_pb2.ADVISORY}
+    assert {one.enforcementLevel for one in pack.analyze_stack([resource(given)])} == {analyzer_pb2.ADVISORY}
+    disabled = analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.DISABLED)
+    pack.configure({rule.id: disabled for rule in RULES})
+    assert pack.analyze(request(given)) == []
+    assert pack.analyze_stack([resource(given)]) == []
+
+
+def mixed_stack() -> list[Given]:
+    """Compliant and broken workloads of all kinds, a full pool, and three times as many resources that run no pods."""
+    pods = [
+        thawed(COMPLIANT_POD_SPEC),
+        without(COMPLIANT_POD_SPEC, ("containers", 0, "resources", "limits", "memory")),
+        without(COMPLIANT_POD_SPEC, ("containers", 0, "startupProbe")),
+        with_value(COMPLIANT_POD_SPEC, ("containers", 0, "args", 0), TOKEN),
+    ]
+    pool = {"instanceTypes": ["trn1.2xlarge"], "scalingConfig": {"maxSize": 1}}
+    surging = with_value(COMPLIANT_DEPLOYMENT, ("spec", "strategy", "rollingUpdate"), {"maxSurge": 1})
+    stack = [
+        Given("aws:eks/nodeGroup:NodeGroup", pool, "pool"),
+        Given(DEPLOYMENT_TYPE, surging, "surging"),
+        Given(DEPLOYMENT_TYPE, with_value(surging, POD, pods[0]), "other"),
+    ]
+    for number, (kind, pod) in enumerate(itertools.cycle(itertools.product(ALL_KINDS, pods))):
+        if len(stack) == RESOURCES:
+            return stack
+        resource_type, props = ALL_KINDS[kind](thawed(pod))
+        beside = [
+            Given(resource_type, props, f"workload-{number}"),
+            Given("kubernetes:core/v1:ConfigMap", {"kind": "ConfigMap", "data": {"MODEL": "tiny"}}, f"config-{number}"),
+            Given(
+                "kubernetes:core/v1:Service",
+                {"kind": "Service", "spec": {"ports": [{"port": 80}]}},
+                f"service-{number}",
+            ),
+            Given("aws:iam/role:Role", {"assumeRolePolicy": "{}"}, f"role-{number}"),
+        ]
+        stack += beside[: RESOURCES - len(stack)]
+    raise AssertionError("the cycle does not end")
+
+
+def test_a_large_stack_is_judged_in_time_and_as_in_this_process(start_pack: StartPack) -> None:
+    stack = mixed_stack()
+    pack = start_pack()
+    pack.info()
+    requests, resources = [request(one) for one in stack], [resource(one) for one in stack]
+    before = time.perf_counter()
+    by_resource = [pack.analyze(one) for one in requests]
+    by_stack = pack.analyze_stack(resources)
+    seconds = time.perf_counter() - before
+
+    for given, diagnostics in zip(stack, by_resource, strict=True):
+        expected = [
+            (rule.id, message)
+            for rule in RULES
+            if rule.judge_resource
+            for message in judge(rule, given.props, given.type, given.name).violations
+        ]
+        assert [(one.policyName, one.message.split("\n", 1)[1]) for one in diagnostics] == expected
+    expected_of_stack = [
+        (rule.id, message, urn)
+        for rule in RULES
+        if rule.judge_stack
+        for message, urn in zip(*_stack_verdict(rule.id, stack), strict=True)
+    ]
+    assert [(one.policyName, one.message.split("\n", 1)[1], one.urn) for one in by_stack] == expected_of_stack
+    assert any(one.policyName == "rollout-capacity" for one in by_stack)
+    assert seconds < BUDGET_SECONDS
+
+
+def _stack_verdict(rule_id: str, stack: list[Given]) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+    rule = next(one for one in RULES if one.id == rule_id)
+    verdict = judge_stack(rule, *stack)
+    return verdict.violations, verdict.urns

@@ -1,0 +1,83 @@
+"""Runs the program under Pulumi's mocks and gives what it registered, as the engine would see it."""
+
+import json
+import runpy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi.runtime
+import pytest
+import yaml
+from pulumi.runtime import mocks
+
+ROOT = Path(__file__).parent.parent.parent
+PROJECT = "neuron-serving"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One resource as the program registered it; `inputs` in the provider's camelCase."""
+
+    type: str
+    name: str
+    inputs: dict[str, Any]
+
+
+class Recorder(mocks.Mocks):
+    """Answers every registration with its inputs; a Kubernetes object without a name gets one, as autonaming does."""
+
+    def __init__(self) -> None:
+        """Start with nothing registered."""
+        self.resources: list[Registered] = []
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        """Record and echo."""
+        self.resources.append(Registered(args.typ, args.name, args.inputs))
+        outputs = dict(args.inputs)
+        if args.typ.startswith("kubernetes:"):
+            outputs["metadata"] = {"name": f"{args.name}-0a1b2c3d", **outputs.get("metadata", {})}
+        return f"{args.name}-id", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        """The program looks nothing up."""
+        raise AssertionError(f"unexpected invoke {args.token}")
+
+    def of_type(self, suffix: str) -> list[Registered]:
+        """Resources whose type token ends with `suffix`, such as `:Deployment`."""
+        return [one for one in self.resources if one.type.endswith(suffix)]
+
+
+@pytest.fixture
+def local_stack(tmp_path: Path) -> dict[str, Any]:
+    """The values of the stack file `local`, free to change, with a kubeconfig that exists."""
+    stack = yaml.safe_load((ROOT / "stacks" / "Pulumi.local.yaml").read_text())
+    values = {key.removeprefix(f"{PROJECT}:"): value for key, value in stack["config"].items()}
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("{}")
+    values["cluster"]["kubeconfig"] = str(kubeconfig)
+    return values
+
+
+@pytest.fixture
+def run_program() -> Callable[..., Recorder]:
+    """Run `__main__.py` with these configuration values (and a secret token, if one is given)."""
+
+    def run(values: Mapping[str, Any], token: str | None = None) -> Recorder:
+        recorder = Recorder()
+        configuration = {f"{PROJECT}:{key}": json.dumps(value) for key, value in values.items()}
+        secrets = []
+        if token is not None:
+            configuration[f"{PROJECT}:hfToken"] = token
+            secrets = [f"{PROJECT}:hfToken"]
+        pulumi.runtime.set_all_config(configuration, secrets)
+        mocks.set_mocks(recorder, project=PROJECT, stack="local")
+        pulumi.runtime.test(run_main)()  # type: ignore[no-untyped-call]
+        return recorder
+
+    def run_main() -> None:
+        runpy.run_path(str(ROOT / "__main__.py"))
+
+    return run

@@ -1,0 +1,107 @@
+"""The program, run under mocks with the stack file `local`: what it registers, and what it refuses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from tests.program.conftest import Recorder
+
+Run = Callable[..., Recorder]
+
+
+def pod_spec(recorder: Recorder) -> dict[str, Any]:
+    (deployment,) = recorder.of_type(":Deployment")
+    spec: dict[str, Any] = deployment.inputs["spec"]["template"]["spec"]
+    return spec
+
+
+def test_the_program_registers_every_layer(run_program: Run, local_stack: dict[str, Any]) -> None:
+    types = {one.type for one in run_program(local_stack).resources}
+    assert types == {
+        "neuron-serving:index:Cluster",
+        "neuron-serving:index:ExistingNodeGroup",
+        "neuron-serving:index:Namespace",
+        "neuron-serving:index:Serving",
+        "pulumi:providers:kubernetes",
+        "kubernetes:core/v1:Namespace",
+        "kubernetes:core/v1:ServiceAccount",
+        "kubernetes:core/v1:ConfigMap",
+        "kubernetes:core/v1:Service",
+        "kubernetes:apps/v1:Deployment",
+        "kubernetes:policy/v1:PodDisruptionBudget",
+    }
+
+
+def test_a_spare_node_gives_a_surge_and_none_gives_none(run_program: Run, local_stack: dict[str, Any]) -> None:
+    def update() -> object:
+        (deployment,) = run_program(local_stack).of_type(":Deployment")
+        return deployment.inputs["spec"]["strategy"]["rollingUpdate"]
+
+    assert update() == {"maxSurge": 1, "maxUnavailable": 0}
+    local_stack["nodeGroups"][0]["nodes"] = 1
+    assert update() == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_every_container_has_one_memory_figure_and_asks_for_the_chip(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    spec = pod_spec(run_program(local_stack))
+    for container in spec["initContainers"] + spec["containers"]:
+        resources = container["resources"]
+        assert resources["limits"]["memory"] == resources["requests"]["memory"] == "10Gi"
+        assert resources["limits"]["aws.amazon.com/neuron"] == "1"
+
+
+def test_the_server_compiles_and_serves_with_the_same_arguments_and_is_process_one(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    local_stack["serving"][0]["neuronConfig"] = {"enable_bucketing": False}
+    spec = pod_spec(run_program(local_stack))
+    prepare, server = spec["initContainers"][0], spec["containers"][0]
+    assert server["args"][: len(prepare["args"])] == prepare["args"]
+    assert '--additional-config={"override_neuron_config":{"enable_bucketing":false}}' in prepare["args"]
+    assert server["command"] == ["python3", "-m", "vllm.entrypoints.openai.api_server"]
+
+
+def test_the_await_outlasts_the_progress_deadline_which_outlasts_the_probes(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    recorder = run_program(local_stack)
+    (deployment,) = recorder.of_type(":Deployment")
+    startup = pod_spec(recorder)["containers"][0]["startupProbe"]
+    budget_seconds = startup["periodSeconds"] * startup["failureThreshold"]
+    assert 240 <= budget_seconds < deployment.inputs["spec"]["progressDeadlineSeconds"]
+
+
+def test_a_token_stands_in_the_secret_alone_and_stays_secret(run_program: Run, local_stack: dict[str, Any]) -> None:
+    token = "hf_" + "a" * 34
+    recorder = run_program(local_stack, token=token)
+    holders = [one for one in recorder.resources if token in repr(one.inputs)]
+    assert [one.type for one in holders] == ["kubernetes:core/v1:Secret"]
+    # Pulumi marks a secret value with this signature on the wire; the mocks pass it on as it is.
+    marked = holders[0].inputs["stringData"]
+    assert "1b47061264138c4ac30d75fd1eb44270" in repr(marked)
+    variable = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "vllm-hf-token-0a1b2c3d", "key": "token"}}}
+    assert variable in pod_spec(recorder)["containers"][0]["env"]
+
+
+def test_an_existing_secret_is_referred_to_and_none_is_made(run_program: Run, local_stack: dict[str, Any]) -> None:
+    local_stack["serving"][0]["hfTokenSecret"] = "team-token"
+    recorder = run_program(local_stack)
+    assert not recorder.of_type(":Secret")
+    variables = {one["name"]: one for one in pod_spec(recorder)["containers"][0]["env"]}
+    assert variables["HF_TOKEN"]["valueFrom"]["secretKeyRef"]["name"] == "team-token"
+
+
+def test_bad_input_registers_nothing_and_reads_as_one_line_a_fault(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    local_stack["serving"][0]["replicas"] = 0
+    local_stack["serving"][0]["modle"] = {}
+    with pytest.raises(pulumi.RunError) as failure:
+        run_program(local_stack)
+    heading, *lines = str(failure.value).splitlines()
+    assert heading == "2 faults in the configuration of stack local; nothing was changed"
+    assert sorted(line.partition(":")[0] for line in lines) == ["serving[0].modle", "serving[0].replicas"]

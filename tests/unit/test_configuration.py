@@ -1,0 +1,166 @@
+"""Bad stack files: each fault is one line with its path, and all of them come at once."""
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from components.configuration import parse_settings
+from components.faults import ConfigurationError
+
+GOOD: dict[str, Any] = {
+    "cluster": {"mode": "kubeconfig", "kubeconfig": "kubeconfig"},
+    "nodeGroups": [{"name": "inferentia", "instanceType": "inf2.xlarge", "nodes": 2}],
+    "serving": [
+        {
+            "name": "tinyllama",
+            "imageLine": "nxdi-0.13",
+            "nodeGroup": "inferentia",
+            "replicas": 1,
+            "model": {
+                "id": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
+                "revision": "fe8a4ea1ffedaf415f4da2f062534de366a451e6",
+                "maxModelLen": 1024,
+                "maxNumSeqs": 4,
+                "tensorParallel": 2,
+            },
+        }
+    ],
+}
+TOKEN = "hf_" + "x" * 34
+
+
+def changed(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """GOOD with the values at these paths (`serving.0.replicas`) set."""
+    values = copy.deepcopy(GOOD)
+    for path, value in changes.items():
+        *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+        section: Any = values
+        for step in way:
+            section = section[step]
+        section[last] = value
+    return values
+
+
+def lines(changes: Mapping[str, Any], *, token_is_secret: bool = True) -> list[str]:
+    """The lines that a person reads for GOOD with these changes."""
+    values = {key: json.dumps(value) for key, value in changed(changes).items()}
+    with pytest.raises(ConfigurationError) as failure:
+        parse_settings(values, token_is_secret=token_is_secret)
+    return str(failure.value).splitlines()
+
+
+def test_good_values_are_taken() -> None:
+    settings = parse_settings({key: json.dumps(value) for key, value in GOOD.items()})
+    assert settings.serving[0].model.tensor_parallel == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"sevring": []},
+            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving; "
+            "fix: remove it or correct its spelling",
+        ),
+        ({"serving.0.replicas": 0}, "serving[0].replicas: found 0; allowed: 1 or more; fix: correct the value"),
+        (
+            {"serving.0.replicas": "1"},
+            'serving[0].replicas: found "1"; allowed: a valid integer; fix: correct the value',
+        ),
+        (
+            {"serving.0.model.revision": "main"},
+            'serving[0].model.revision: found "main"; '
+            "allowed: a commit of the model's repository, 40 hexadecimal digits; fix: correct the value",
+        ),
+        (
+            {"serving.0.model.tensorParallel": 3},
+            "serving[0].model.tensorParallel: found 3; allowed: 1, 2 (they divide the 2 NeuronCores of inf2.xlarge); "
+            "fix: set 2",
+        ),
+        (
+            {"serving.0.imageLine": "plugin-0.24"},
+            "serving[0].imageLine: found plugin-0.24, which runs on trn2, trn2u and not on inf2.xlarge; "
+            "allowed: v0-0.9.1, nxdi-0.13, nxdi-0.16; fix: set one of these, or move to a node group of another family",
+        ),
+        (
+            {"serving.0.model.id": "Qwen/Qwen3-8B"},
+            "serving[0].model: found Qwen/Qwen3-8B, which needs 48.0 GiB of host memory "
+            "(about 3x its 16 GB checkpoint while it is sharded); allowed: 13.3 GiB on inf2.xlarge; "
+            "fix: use inf2.8xlarge, the smallest type that fits",
+        ),
+        (
+            {"serving.0.model.id": "some/model"},
+            "serving[0].model.checkpointGb: found none for some/model, whose size is not known here; "
+            "allowed: the size of the checkpoint's files in decimal gigabytes; fix: set checkpointGb",
+        ),
+        (
+            {"serving.0.memoryGib": 4},
+            "serving[0].memoryGib: found 4 for a model that peaks at 6.1 GiB while it loads; "
+            "allowed: 10 or more; fix: leave memoryGib out: it is derived",
+        ),
+        (
+            {"serving.0.replicas": 3},
+            "serving[0].replicas: found 3 pods that ask for 3 chips in node group inferentia; "
+            "allowed: 2 chips (2 x inf2.xlarge); fix: lower replicas or raise nodes of the node group",
+        ),
+        (
+            {"serving.0.nodeGroup": "trainium"},
+            "serving[0].nodeGroup: found trainium; allowed: inferentia; fix: name a group of nodeGroups",
+        ),
+        ({"serving": []}, "serving: found an empty list; allowed: at least one entry; fix: add one"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_fault_is_one_line(changes: dict[str, Any], line: str) -> None:
+    assert lines(changes) == [line]
+
+
+def test_faults_of_shape_and_of_meaning_come_together() -> None:
+    found = lines({"serving.0.model.id": "Qwen/Qwen3-4B", "serving.0.model.dtyp": "bfloat16", "serving.0.replicas": 0})
+    assert {line.partition(":")[0] for line in found} == {
+        "serving[0].model",
+        "serving[0].model.dtyp",
+        "serving[0].replicas",
+    }
+
+
+def test_a_missing_key_is_named() -> None:
+    values = copy.deepcopy(GOOD)
+    del values["serving"][0]["model"]["revision"]
+    with pytest.raises(ConfigurationError, match=r"^serving\[0\].model.revision: found nothing; "):
+        parse_settings({key: json.dumps(value) for key, value in values.items()})
+
+
+def test_a_value_that_is_no_mapping_says_which_keys_one_has() -> None:
+    assert lines({"cluster": "eks"}) == [
+        'cluster: found "eks"; allowed: a mapping with the keys mode, kubeconfig, context; fix: correct the value'
+    ]
+
+
+def test_two_servers_of_one_name_are_refused() -> None:
+    assert lines({"serving": GOOD["serving"] * 2}) == [
+        "serving: found 2 entries named tinyllama; allowed: one entry a name; fix: rename all but one"
+    ]
+
+
+def test_a_token_in_plain_text_is_refused_and_not_repeated() -> None:
+    (line,) = lines({"hfToken": TOKEN}, token_is_secret=False)
+    assert line.startswith("hfToken: found a value in plain text; allowed: a secret; fix: pulumi config set --secret")
+    assert TOKEN not in line
+
+
+@pytest.mark.parametrize(
+    "path", ["serving.0.hfTokenSecret", "serving.0.name", "cluster.mode", "serving.0.model.revision"]
+)
+def test_a_token_in_the_wrong_field_is_not_repeated(path: str) -> None:
+    assert not [line for line in lines({path: TOKEN}) if TOKEN in line]
+
+
+def test_a_token_beside_an_existing_secret_is_refused() -> None:
+    found = lines({"hfToken": TOKEN, "serving.0.hfTokenSecret": "team-token"})
+    assert found == [
+        "serving[0].hfTokenSecret: found team-token beside hfToken; allowed: one of the two; fix: drop one"
+    ]

@@ -1,0 +1,49 @@
+"""The image lines: arguments and environment, against the flags that each line's own guide names."""
+
+import re
+
+import pytest
+
+from neuron.errors import ImpossibleInputError
+from neuron.images import IMAGE_LINES, ImageLine, image_line, lines_for, model_arguments, server_arguments
+from neuron.instances import FAMILIES
+from tests.unit.builders import model
+
+LINES = pytest.mark.parametrize("line", IMAGE_LINES.values(), ids=IMAGE_LINES.keys())
+
+
+@LINES
+def test_a_tag_names_vllm_and_the_sdk_and_does_not_move(line: ImageLine) -> None:
+    match = re.fullmatch(r"[\d.]+-neuronx-py\d+-sdk(?P<sdk>[\d.]+)-ubuntu[\d.]+", line.tag)
+    assert match is not None
+    assert match["sdk"] == line.sdk
+
+
+@LINES
+def test_a_line_runs_on_known_families(line: ImageLine) -> None:
+    assert line.families
+    assert line.families <= FAMILIES
+
+
+def test_only_the_v0_engine_is_told_its_device_and_takes_overrides_bare() -> None:
+    overrides = {"enable_bucketing": False}
+    arguments = {name: model_arguments(line, model(), overrides) for name, line in IMAGE_LINES.items()}
+    assert {name for name, given in arguments.items() if "--device=neuron" in given} == {"v0-0.9.1"}
+    assert arguments["v0-0.9.1"][-1] == '--override-neuron-config={"enable_bucketing":false}'
+    assert arguments["nxdi-0.13"][-1] == '--additional-config={"override_neuron_config":{"enable_bucketing":false}}'
+    assert arguments["plugin-0.24"][-1] == '--additional-config={"neuron_config":{"enable_bucketing":false}}'
+
+
+def test_only_a_line_that_has_the_flag_is_told_how_long_to_shut_down() -> None:
+    assert server_arguments(image_line("plugin-0.24"), 30) == ("--port=8080", "--shutdown-timeout=30")
+    assert server_arguments(image_line("nxdi-0.13"), None) == ("--port=8080",)
+
+
+def test_the_plugin_line_runs_on_trainium2_alone() -> None:
+    assert "plugin-0.24" not in lines_for("inf2") + lines_for("trn1")
+    assert "plugin-0.24" in lines_for("trn2")
+
+
+def test_an_unknown_line_names_the_known_ones() -> None:
+    with pytest.raises(ImpossibleInputError, match=r"found 'v2'; known image lines: v0-0.9.1, "):
+        image_line("v2")

@@ -1,0 +1,118 @@
+"""`make up` and `make down`: the stack `local` on the local control plane, with Pulumi state and plugins of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import yaml
+from kubernetes import client, config
+
+from neuron.startup import COLD
+from tools import toolchain
+from tools.control_plane.api import Api
+from tools.control_plane.plane import ControlPlane, ControlPlaneError
+from tools.control_plane.stack_file import StackFileError, read_node_groups
+from tools.control_plane.status import format_status, read_status
+from tools.environment import STATE_DIRECTORY, pulumi_environment
+from tools.errors import ToolchainError, report_line
+from tools.versions import ROOT, PinError
+
+STACK = "local"
+STACK_FILE = ROOT / "stacks" / f"Pulumi.{STACK}.yaml"
+# Pulumi writes the salt of the state's encryption into the stack file; a copy keeps the checkout clean.
+_COPY = STATE_DIRECTORY / "project"
+_COPIED_STACK_FILE = _COPY / "stacks" / STACK_FILE.name
+_SALT = "encryptionsalt"
+
+_NEXT = """Real: API server, scheduler, controllers, Pulumi engine and policy pack. Simulated: nodes, chips and vLLM.
+Look:    kubectl --kubeconfig "$(make -s kubeconfig)" get pods --all-namespaces
+Change:  eval "$(make -s env)", edit stacks/Pulumi.local.yaml, pulumi up -s local --policy-pack policy
+End:     make down"""
+
+
+def up() -> int:
+    """Start the control plane, deploy the stack under the policy pack, say what runs where; returns the exit code."""
+    tools = toolchain.ensure()
+    plane = ControlPlane(node_groups=read_node_groups(STACK_FILE), start_up=COLD)
+    if not plane.is_running:
+        # A new control plane is empty: what the old state says of it is no longer true.
+        shutil.rmtree(STATE_DIRECTORY / "state", ignore_errors=True)
+    plane.start(report_line)
+    environment = {**os.environ, **pulumi_environment(STATE_DIRECTORY, tools)}
+    _copy_project()
+    selected = _pulumi(environment, "--cwd", str(_COPY), "stack", "select", "--create", STACK)
+    if selected != 0:
+        return selected
+    deployed = _pulumi(
+        environment,
+        "up",
+        "--stack",
+        STACK,
+        "--yes",
+        "--policy-pack",
+        "policy",
+        "--config-file",
+        str(_COPIED_STACK_FILE),
+    )
+    if deployed == 0:
+        print(_summary(plane))
+    return deployed
+
+
+def down() -> int:
+    """End the control plane and remove all that `up` made, but for a passphrase that the stack file depends on."""
+    ControlPlane().stop(report_line)
+    passphrase = STATE_DIRECTORY / "passphrase"
+    kept = passphrase.read_text() if passphrase.exists() and _SALT in STACK_FILE.read_text() else None
+    shutil.rmtree(STATE_DIRECTORY, ignore_errors=True)
+    if kept is not None:
+        STATE_DIRECTORY.mkdir(mode=0o700)
+        passphrase.touch(mode=0o600)
+        passphrase.write_text(kept)
+        report_line(f"kept the passphrase: {STACK_FILE.name} holds values that are encrypted with it")
+    return 0
+
+
+def _pulumi(environment: dict[str, str], *arguments: str) -> int:
+    return subprocess.run(["pulumi", *arguments], cwd=ROOT, env=environment, check=False).returncode
+
+
+def _copy_project() -> None:
+    """Copy Pulumi.yaml and the stack file, with the salt that Pulumi wrote into an earlier copy."""
+    _COPIED_STACK_FILE.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "Pulumi.yaml", _COPY)
+    earlier = yaml.safe_load(_COPIED_STACK_FILE.read_text()) if _COPIED_STACK_FILE.exists() else {}
+    stack = yaml.safe_load(STACK_FILE.read_text())
+    if _SALT in earlier:
+        stack = {_SALT: earlier[_SALT], **stack}
+    _COPIED_STACK_FILE.write_text(yaml.safe_dump(stack, sort_keys=False))
+
+
+def _summary(plane: ControlPlane) -> str:
+    config.load_kube_config(str(plane.kubeconfig))
+    deployments = client.AppsV1Api().list_deployment_for_all_namespaces(
+        label_selector="app.kubernetes.io/part-of=neuron-serving"
+    )
+    servers = [
+        f"{one.metadata.namespace}/{one.metadata.name}: {one.status.available_replicas or 0} of {one.spec.replicas} ready"
+        for one in deployments.items
+    ]
+    return "\n".join(["", format_status(read_status(Api(plane.kubeconfig))), *servers, "", _NEXT])
+
+
+def main() -> int:
+    """Run one of the two commands."""
+    commands = {"up": up, "down": down}
+    if len(sys.argv) != 2 or sys.argv[1] not in commands:
+        print("usage: python -m tools.rehearsal up|down", file=sys.stderr)
+        return 2
+    try:
+        return commands[sys.argv[1]]()
+    except (ControlPlaneError, StackFileError, ToolchainError, PinError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
