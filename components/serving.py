@@ -56,10 +56,10 @@ class Serving(pulumi.ComponentResource):
             spec=deployment_spec(plan, references),
             opts=pulumi.ResourceOptions.merge(child, _deadline(plan.rollout.await_timeout_seconds)),
         )
-        # A Service waits for endpoints; before its Deployment it would give up first and hide the Deployment's reason.
+        # The Deployment's own await has seen its pods ready; waiting for their endpoints again takes ten seconds more.
         service = kubernetes.core.v1.Service(
             plan.name,
-            metadata={**metadata, "name": plan.name},
+            metadata={**metadata, "name": plan.name, "annotations": {"pulumi.com/skipAwait": "true"}},
             spec={"selector": selector(plan), "ports": [{"name": "http", "port": PORT, "target_port": "http"}]},
             opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[deployment])),
         )

@@ -66,17 +66,29 @@ def demands(stack: Stack, claims: DeviceClaims) -> tuple[Demand, ...]:
 
 @dataclass
 class Occupancy:
-    """A pool and the cores of each pod on it; `is_overfull` once pods that could run nowhere else did not fit."""
+    """A pool, the instance type to reckon with, and the cores of each pod on it.
+
+    `is_overfull` is set once pods that could run nowhere else found no room.
+    """
 
     pool: NodePool
+    instance: InstanceType
     taken: list[int] = field(default_factory=list)
     is_overfull: bool = False
 
-    def free(self, cores: int | None) -> int | None:
-        """How many more pods of that size there is room for; None where that is not known, or not limited."""
+    @property
+    def nodes(self) -> int | None:
+        """How many nodes there can be at most; None where that is not known, or not limited."""
+        return self.pool.nodes[self.instance] if self.pool.is_seen else None
+
+    def __str__(self) -> str:
+        return f"{self.pool.name} ({'any number of' if self.nodes is None else self.nodes} x {self.instance.name})"
+
+    def free(self, cores: int) -> int | None:
+        """How many more pods of that size there is room for; None where the number of nodes is None."""
         if self.is_overfull:
             return 0
-        return None if self.pool.nodes is None or cores is None else self._slots(cores)
+        return None if self.nodes is None else self._slots(cores)
 
     def add(self, cores: int, pods: int) -> int:
         """Put as many of the pods on the pool as fit, and say how many those are."""
@@ -86,29 +98,44 @@ class Occupancy:
 
     def _slots(self, cores: int) -> int:
         # Reckoned in cores, so that pods that ask for chips and pods that ask for cores add up.
-        instance = self.pool.instance
-        node = replace(instance, chips=instance.chips * instance.logical_cores_per_chip)
-        return max(0, free_slots(Pool(node, self.pool.nodes or 0), cores, self.taken)) if cores else 0
+        node = replace(self.instance, chips=_cores_of(self.instance))
+        return max(0, free_slots(Pool(node, self.nodes or 0), cores, self.taken))
 
 
 def occupy(pools: Sequence[NodePool], all_demands: Sequence[Demand]) -> tuple[Occupancy, ...]:
     """Put all pods of the stack on its pools. Those that few pools take choose first: no scheduler does better."""
-    occupancies = tuple(Occupancy(pool) for pool in pools)
+    occupancies = tuple(Occupancy(pool, _instance(pool, all_demands)) for pool in pools)
     choices = [(demand, [one for one in occupancies if one.pool.takes(demand.pod)]) for demand in all_demands]
     for demand, usable in sorted(choices, key=lambda choice: len(choice[1])):
         _place(demand, usable)
     return occupancies
 
 
+def _instance(pool: NodePool, all_demands: Sequence[Demand]) -> InstanceType:
+    """The smallest type of the pool that holds its largest pod: nobody knows which type will come."""
+    types = sorted(pool.nodes, key=lambda one: (_cores_of(one), one.vcpus))
+    own = [demand for demand in all_demands if pool.takes(demand.pod)]
+    fitting = (one for one in types if all((demand.cores(one) or 0) <= _cores_of(one) for demand in own))
+    return next(fitting, types[-1])
+
+
 def _place(demand: Demand, usable: Sequence[Occupancy]) -> None:
     left = demand.count or 0
-    limited = [one for one in usable if one.pool.nodes is not None and demand.cores(one.pool.instance)]
-    for occupancy in limited:
-        wanted = (occupancy.pool.nodes or 0) if demand.on_every_node else left
-        left -= occupancy.add(demand.cores(occupancy.pool.instance) or 0, wanted)
-    if left > 0 and len(limited) == len(usable) and not demand.on_every_node:
+    limited: list[Occupancy] = []
+    for occupancy in usable:
+        cores = demand.cores(occupancy.instance) or 0
+        # A pod that no node can hold waits forever and takes no one's place.
+        if occupancy.nodes is None or not 0 < cores <= _cores_of(occupancy.instance):
+            continue
+        limited.append(occupancy)
+        left -= occupancy.add(cores, occupancy.nodes if demand.on_every_node else left)
+    if left > 0 and all(one.nodes is not None for one in usable) and not demand.on_every_node:
         for occupancy in limited:
             occupancy.is_overfull = True
+
+
+def _cores_of(instance: InstanceType) -> int:
+    return instance.chips * instance.logical_cores_per_chip
 
 
 def _container_cores(container: Container, instance: InstanceType) -> int | None:

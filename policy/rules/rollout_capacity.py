@@ -36,7 +36,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
     all_demands = demands(stack, claims)
     occupancies = occupy(node_pools(stack), all_demands)
     for demand in all_demands:
-        if _is_deployment(demand.workload):
+        if _is_deployment(demand.workload) and not _problem(_strategy(demand.workload)):
             yield from _too_large_surge(demand, occupancies)
 
 
@@ -86,18 +86,19 @@ def _stated(count: Node) -> int | float | str:
 def _too_large_surge(demand: Demand, occupancies: Sequence[Occupancy]) -> Iterator[Violation]:
     update = _resolved(demand)
     usable = [one for one in occupancies if one.pool.takes(demand.pod)]
-    if update is None or update.max_surge == 0 or not usable:
+    sizes = [demand.cores(one.instance) for one in usable]
+    if update is None or update.max_surge == 0 or not usable or None in sizes:
         return
-    free = [one.free(demand.cores(one.pool.instance)) for one in usable]
-    # An unlimited pool beside a full one proves nothing; a pool that the update will show might.
-    unseen = any(left is None and not one.pool.is_seen for one, left in zip(usable, free, strict=True))
+    free = [one.free(cores or 0) for one, cores in zip(usable, sizes, strict=True)]
     proven = sum(left or 0 for left in free)
+    # An unlimited pool beside a full one proves nothing; a pool that only the update will show might.
+    unseen = not all(one.pool.is_seen for one in usable)
     if proven >= update.max_surge or unseen or (None in free and 0 not in free):
         return
     manifest = demand.workload.manifest
     yield Violation(
         what=f"maxSurge comes to {update.max_surge} more pods, but there is room for {proven} "
-        f"beside {demand.count} of its own and the others on {', '.join(str(one.pool) for one in usable)}",
+        f"beside {demand.count} of its own and the others on {', '.join(map(str, usable))}",
         where=f"{manifest} ({_strategy(demand.workload).path}.rollingUpdate.maxSurge)",
         fix=f"{_FIX}, or raise the maximum of the pool",
         urn=manifest.resource.urn,

@@ -1,5 +1,6 @@
 """A pod with an empty cache."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,15 +8,20 @@ import pytest
 from tests.artifact.sandbox import LINES, Sandbox
 
 
+@pytest.fixture(scope="session")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which Python compiles the programs once, not once a start."""
+    return {"PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("bytecode"))}
+
+
 @pytest.fixture
-def pod(tmp_path: Path) -> Sandbox:
+def pod(tmp_path: Path, bytecode: dict[str, str]) -> Sandbox:
     """A pod of the NxDI line."""
     (tmp_path / "mount").mkdir()
-    return Sandbox(tmp_path / "pod", tmp_path / "mount")
+    return Sandbox(tmp_path / "pod", tmp_path / "mount", environment=bytecode)
 
 
 @pytest.fixture(params=LINES)
-def pod_of_each_line(tmp_path: Path, request: pytest.FixtureRequest) -> Sandbox:
+def pod_of_each_line(pod: Sandbox, request: pytest.FixtureRequest) -> Sandbox:
     """A pod of every image line."""
-    (tmp_path / "mount").mkdir()
-    return Sandbox(tmp_path / "pod", tmp_path / "mount", line=request.param)
+    return replace(pod, line=request.param)

@@ -1,5 +1,6 @@
 """Runs the real programs as they run in a pod, with stand-ins for what is around them."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -92,7 +93,7 @@ class Sandbox:
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "artifact.json").write_text(self.artifact.description())
         paths = ["--artifact", self.directory / "artifact.json", "--cache", self.cache, "--local", self.local]
-        log = ["--termination-log", self.directory / "termination", "--progress-seconds", "0.05"]
+        log = ["--termination-log", self.directory / "termination", "--progress-seconds", "1"]
         command = [sys.executable, "-m", f"containers.model_artifact.{program}", *paths, *log, *options, "--"]
         return subprocess.Popen(
             [*map(str, command), *self.server_arguments()],
@@ -139,7 +140,6 @@ class Sandbox:
         return {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(STANDINS),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "HF_TOKEN": "hf_standin",
             "STANDIN_LINE": self.line,
             "STANDIN_MOUNT": str(self.cache),
@@ -147,6 +147,22 @@ class Sandbox:
             **self.environment,
             **more,
         }
+
+
+def published_files(pod: Sandbox) -> dict[str, bytes]:
+    """What the newest manifest of the pod's artifact names, by local path: content that must have the hash it says."""
+    newest = max(pod.prefix.glob("manifest-*.json"), key=lambda path: int(path.stem.partition("-")[2]))
+    files = {}
+    for path, file in json.loads(newest.read_text())["files"].items():
+        files[path] = (pod.prefix.parent / file["place"]).read_bytes() if file["size"] else b""
+        assert hashlib.sha256(files[path]).hexdigest() == file["sha256"]
+    return files
+
+
+def local_files(pod: Sandbox) -> dict[str, bytes]:
+    """What a server in the pod would find, by local path."""
+    parts = {part: tree(pod.local / part) for part in ("model", "artifacts")}
+    return {f"{part}/{path}": content for part, files in parts.items() for path, content in files.items()}
 
 
 def tree(directory: Path) -> dict[str, bytes]:

@@ -1,7 +1,6 @@
 """The stand-in for AWS, and an account whose clients ask it and nothing else."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import boto3
 import pytest
@@ -25,33 +24,53 @@ def server() -> Iterator[AwsStandIn]:
     server.close()
 
 
-@pytest.fixture
-def stand_in(server: AwsStandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AwsStandIn:
-    """The server without a past, and an environment in which boto3 finds it and no real account."""
-    server.reset()
-    server.reply("DescribeCapacityReservations", NO_RESERVATIONS)
-    moto_api_backend.reset()
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    environment = {
+@pytest.fixture(scope="session")
+def environment(server: AwsStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An environment in which boto3 finds the stand-in and no real account."""
+    home = tmp_path_factory.mktemp("home")
+    values = {
         "AWS_ENDPOINT_URL": server.url,
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_DEFAULT_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": str(tmp_path / "config"),
-        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"),
+        "AWS_CONFIG_FILE": str(home / "config"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(home / "credentials"),
         "NO_PROXY": "127.0.0.1",
     }
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION"):
+            patch.delenv(name, raising=False)
+        for name, value in values.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="session")
+def account(environment: None) -> Aws:  # noqa: ARG001 - where boto3 looks
+    """The account in us-west-2, which tries each call twice; one for all tests, as clients are slow to make."""
+    return Aws(boto3.Session(), attempts=2)
+
+
+@pytest.fixture
+def stand_in(server: AwsStandIn, environment: None) -> AwsStandIn:  # noqa: ARG001 - where boto3 looks
+    """The server without replies and counts of earlier tests, in an account without capacity reservations."""
+    server.reset()
+    server.reply("DescribeCapacityReservations", NO_RESERVATIONS)
     return server
 
 
 @pytest.fixture
-def aws(stand_in: AwsStandIn) -> Aws:  # noqa: ARG001 - it makes the environment
-    """The account in us-west-2, which tries each call twice."""
-    return Aws(boto3.Session(), attempts=2)
+def aws(stand_in: AwsStandIn, account: Aws) -> Aws:  # noqa: ARG001 - without replies of earlier tests
+    """The account, for tests that look at what AWS itself has."""
+    return account
+
+
+@pytest.fixture
+def empty_account(aws: Aws) -> Aws:
+    """The account with nothing in it, for tests that put something there; moto takes its time for that."""
+    moto_api_backend.reset()
+    return aws
 
 
 def put_public_parameter(name: str, value: str) -> None:

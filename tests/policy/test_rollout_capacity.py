@@ -164,9 +164,9 @@ class TestTheCapacityOfNodeGroups:
         assert judge_stack(RULE, deployment(strategy), node_group(1)).violations
         assert judge_stack(RULE, deployment(strategy), node_group(2)).passed
 
-    def test_a_missing_strategy_is_a_violation_with_and_without_pools(self) -> None:
-        assert judge_stack(RULE, deployment(None)).violations
-        assert judge_stack(RULE, deployment(None), node_group(9)).violations
+    @pytest.mark.parametrize("pools", [(), (node_group(9),), (node_group(1),)])
+    def test_a_missing_strategy_is_one_violation_with_and_without_pools(self, pools: tuple[Given, ...]) -> None:
+        assert len(judge_stack(RULE, deployment(None), *pools).violations) == 1
 
     def test_replicas_take_their_nodes(self) -> None:
         assert judge_stack(RULE, deployment(replicas=3), node_group(3)).violations
@@ -313,6 +313,18 @@ class TestWhichPoolsADeploymentCanUse:
     def test_a_full_pool_that_the_deployment_cannot_use_says_nothing(self) -> None:
         assert judge_stack(RULE, deployment(selector={"pool": "elsewhere"}), node_group(1)).passed
 
+    def test_nodes_that_something_else_made_may_have_any_label(self) -> None:
+        assert judge_stack(RULE, deployment(selector={"pool": "neuron"}), existing(1)).violations
+        assert judge_stack(RULE, deployment(selector={"eks.amazonaws.com/nodegroup": "other"}), existing(1)).passed
+
+    def test_a_pod_that_no_node_can_hold_takes_no_place(self) -> None:
+        impossible = deployment({"type": "Recreate"}, name="impossible", chips="16")
+        assert judge_stack(RULE, deployment(), impossible, node_group(2)).passed
+
+    def test_pods_that_find_no_room_leave_none_for_a_surge(self) -> None:
+        waiting = deployment({"type": "Recreate"}, name="waiting", chips="9", replicas=2, selector={})
+        assert judge_stack(RULE, deployment(selector={}), waiting, node_group(1, "trn1.32xlarge")).violations
+
     def test_pods_with_few_pools_to_choose_from_choose_first(self) -> None:
         anywhere = deployment({"type": "Recreate"}, name="anywhere", selector={})
         pools = (node_group(2), node_group(1, "inf2.xlarge", "second"))
@@ -341,6 +353,12 @@ class TestUnknownAndUnlimitedCapacity:
     def test_the_limits_of_a_karpenter_pool_bound_it(self, limits: Any, passes: bool) -> None:
         assert judge_stack(RULE, deployment(), node_pool(limits)).passed is passes
 
+    def test_a_karpenter_pool_starts_the_type_that_holds_the_pod(self) -> None:
+        anything = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}
+        large = deployment(chips="16", selector={})
+        assert judge_stack(RULE, large, node_pool({"aws.amazon.com/neuron": 32}, [anything])).passed
+        assert judge_stack(RULE, large, node_pool({"aws.amazon.com/neuron": 31}, [anything])).violations
+
     def test_a_karpenter_pool_of_other_families_is_no_pool(self) -> None:
         category = {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "m"]}
         assert judge_stack(RULE, deployment(selector={}), node_pool({"cpu": "1"}, [category])).passed
@@ -355,6 +373,7 @@ class TestUnknownAndUnlimitedCapacity:
             node_group(UNKNOWN_NUMBER_VALUE),
             node_group(1, UNKNOWN_STRING_VALUE),
             node_group(1, instanceTypes=UNKNOWN_OBJECT_VALUE),
+            node_group(1, labels=UNKNOWN_OBJECT_VALUE),
             node_pool({"cpu": UNKNOWN_STRING_VALUE}),
             existing(UNKNOWN_NUMBER_VALUE),
         ],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.control_plane.crds import SOURCES, CrdSource, definitions
+from tools.control_plane.crds import SOURCES, CrdSource, read_definitions
 from tools.versions import GO_MODULES
 
 TWO_DEFINITIONS = """---
@@ -25,12 +25,13 @@ metadata:
 """
 
 
-def test_every_definition_of_a_file_is_found_and_left_as_it_is(tmp_path: Path) -> None:
+def test_every_definition_of_a_file_is_found_with_its_lone_equals_sign(tmp_path: Path) -> None:
     file = tmp_path / "crds.yaml"
     file.write_text(TWO_DEFINITIONS)
-    found = dict(definitions([file]))
-    assert list(found) == ["widgets.example.com", "gadgets.example.com"]
-    assert "  - =\n" in found["widgets.example.com"]
+    widgets, gadgets = read_definitions(file)
+    assert widgets["metadata"]["name"] == "widgets.example.com"
+    assert widgets["spec"] == {"enum": ["="]}
+    assert gadgets["metadata"]["name"] == "gadgets.example.com"
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)

@@ -28,30 +28,34 @@ class Api:
         return str(self._client.configuration.host)
 
     def get(self, path: str) -> Object:
+        return cast(Object, json.loads(self.get_text(path)))
+
+    def get_text(self, path: str) -> str:
         return self._request("GET", path)
 
     def delete(self, path: str) -> None:
         self._request("DELETE", path)
 
-    def apply(self, path: str, body: Object | str) -> Object:
-        """Make the object at `path` what `body` says, an object or a YAML text, and own those fields."""
+    def apply(self, path: str, body: Object) -> Object:
+        """Make the object at `path` what `body` says, and own those fields."""
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
-        text = body if isinstance(body, str) else json.dumps(body)
-        return self._request("PATCH", path + query, text, "application/apply-patch+yaml")
+        answer = self._request("PATCH", path + query, json.dumps(body), "application/apply-patch+yaml")
+        return cast(Object, json.loads(answer))
 
-    def _request(self, method: str, path: str, body: str | None = None, content_type: str | None = None) -> Object:
+    def _request(self, method: str, path: str, body: str | None = None, content_type: str | None = None) -> str:
         headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if content_type else {})
         response = self._client.call_api(
             method, self.address + path, headers, body=body, _request_timeout=_TIMEOUT_SECONDS
         )
         content: bytes = response.read()  # type: ignore[no-untyped-call]
+        text = content.decode()
         if response.status >= 400:
-            raise ApiError(f"{method} {path}: {response.status} {_message(content)}")
-        return cast(Object, json.loads(content))
+            raise ApiError(f"{method} {path}: {response.status} {_message(text)}")
+        return text
 
 
-def _message(content: bytes) -> str:
+def _message(content: str) -> str:
     try:
         return str(json.loads(content)["message"])
     except (ValueError, KeyError, TypeError):
-        return content.decode(errors="replace")
+        return content

@@ -1,14 +1,15 @@
 """The CustomResourceDefinitions that the stacks need, from the files inside the upstream projects' own Go modules."""
 
+import hashlib
 import json
-import re
-import shutil
-import tempfile
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-from tools.control_plane.api import Api
+import yaml
+
+from tools.control_plane.api import Api, ApiError
 from tools.control_plane.nodes import Object
 from tools.errors import Report
 from tools.go_build import cache_directory
@@ -21,71 +22,89 @@ _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @dataclass(frozen=True)
 class CrdSource:
-    """Files of a Go module that tools/go/crds/go.mod pins; `pattern` is a glob inside it."""
+    """Files, relative to the root of a Go module that tools/go/crds/go.mod pins."""
 
     name: str
     module: str
-    pattern: str
+    files: tuple[str, ...]
 
     @property
     def version(self) -> str:
         return module_version(self.module, _PINS / "go.mod")
 
 
+# Only what stacks have objects of: the API server takes seconds for the definition of Prometheus alone.
 SOURCES = (
     CrdSource(
         "prometheus-operator",
         "github.com/prometheus-operator/prometheus-operator",
-        "example/prometheus-operator-crd/*.yaml",
+        (
+            "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+            "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+            "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+        ),
     ),
 )
 
 
-def crd_files(source: CrdSource, report: Report) -> list[Path]:
-    """The files of `source`, in the user's cache of tools, where a first call puts them.
+class _Loader(yaml.SafeLoader):
+    """Reads a lone `=` as text, as YAML 1.2 and Kubernetes do; PyYAML knows it as a value of YAML 1.1 and fails."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:value"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def crd_definitions(source: CrdSource, report: Report) -> list[Object]:
+    """The definitions of `source`, as JSON from the user's cache of tools, where a first call puts them.
+
+    Not as YAML: what the API server spends on a large definition is mostly the parsing of YAML.
 
     Raises:
         ToolchainError: there is no Go, or the module cannot be had or is not the one that go.sum names.
     """
-    directory = cache_directory() / f"crds-{source.name}-{source.version}"
-    if not directory.is_dir():
-        _download(source, directory, report)
-    return sorted(directory.iterdir())
+    key = hashlib.sha256("\n".join([source.version, *source.files]).encode()).hexdigest()[:16]
+    file = cache_directory() / f"crds-{source.name}-{key}.json"
+    if not file.is_file():
+        report(f"custom resources: fetching {source.module} {source.version}")
+        found = [each for path in _module_files(source, report) for each in read_definitions(path)]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # By a rename, so that what a killed command leaves never counts.
+        partial = file.with_suffix(f".partial-{os.getpid()}")
+        partial.write_text(json.dumps(found), encoding="utf-8")
+        partial.rename(file)
+    return cast(list[Object], json.loads(file.read_text(encoding="utf-8")))
 
 
-def _download(source: CrdSource, directory: Path, report: Report) -> None:
-    report(f"custom resources: downloading {source.module} {source.version}")
+def _module_files(source: CrdSource, report: Report) -> list[Path]:
     go = find_go(required_go(_PINS / "go.mod"), report)
-    downloaded = json.loads(go.output("mod", "download", "-json", f"{source.module}@{source.version}", directory=_PINS))
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f"{directory.name}.partial-", dir=directory.parent))
-    try:
-        for file in Path(downloaded["Dir"]).glob(source.pattern):
-            shutil.copyfile(file, partial / file.name)
-        if not directory.is_dir():
-            partial.rename(directory)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    answer = go.output("mod", "download", "-json", f"{source.module}@{source.version}", directory=_PINS)
+    return [Path(json.loads(answer)["Dir"]) / file for file in source.files]
 
 
-def definitions(files: list[Path]) -> Iterator[tuple[str, str]]:
-    """Name and text of each definition: the text unread, because PyYAML refuses some of what the API server accepts."""
-    for file in files:
-        for document in re.split(r"^---\s*$", file.read_text(encoding="utf-8"), flags=re.MULTILINE):
-            if name := re.search(r"^  name: (\S+)$", document, re.MULTILINE):
-                yield name.group(1), document
+def read_definitions(file: Path) -> list[Object]:
+    """The CustomResourceDefinitions of a YAML file."""
+    # _Loader makes nothing but plain data, as SafeLoader.
+    documents = yaml.load_all(file.read_text(encoding="utf-8"), _Loader)
+    return [each for each in documents if each and each["kind"] == "CustomResourceDefinition"]
 
 
-def apply_crd(api: Api, name: str, text: str) -> None:
+def apply_definition(api: Api, definition: Object) -> None:
     """Install or update one definition."""
-    api.apply(f"{_PATH}/{name}", text)
+    api.apply(f"{_PATH}/{definition['metadata']['name']}", definition)
 
 
-def established(api: Api) -> set[str]:
-    """The names of the definitions that the API server serves."""
-    return {crd["metadata"]["name"] for crd in api.get(_PATH)["items"] if _is_established(crd)}
+def is_served(api: Api, definition: Object) -> bool:
+    """Whether the API server offers the resource in all the versions that its definition names."""
+    group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
+    versions = (version["name"] for version in definition["spec"]["versions"] if version["served"])
+    return all(plural in _resources(api, f"/apis/{group}/{version}") for version in versions)
 
 
-def _is_established(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or []
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+def _resources(api: Api, path: str) -> set[str]:
+    try:
+        return {resource["name"] for resource in api.get(path)["resources"]}
+    except ApiError:
+        return set()

@@ -14,10 +14,12 @@ import yaml
 
 from tools.control_plane import raw_get
 from tools.control_plane.nodes import Object
+from tools.control_plane.processes import Process, end_processes, recorded_processes
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kwokctl")
 # What kwokctl calls the processes that must run, by their executables.
-COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
+_KWOK = "kwok-controller"
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", _KWOK)
 # Reserved for benchmarks and routed nowhere (RFC 2544): what is sent to a simulated pod reaches nobody.
 _POD_ADDRESSES = "198.18.0.1/16"
 _TIMEOUT_SECONDS = 90
@@ -70,8 +72,12 @@ class Layout:
         return self.cluster / "pki"
 
     @property
-    def logs(self) -> Path:
-        return self.cluster / "logs"
+    def kubectl(self) -> Path:
+        return self.directory / "bin" / "kubectl"
+
+    def processes(self) -> tuple[Process, ...]:
+        """The processes that were started in the folder, whether they run or not."""
+        return recorded_processes(self.pid_files, self.directory)
 
 
 def free_ports(count: int) -> list[int]:
@@ -103,7 +109,7 @@ def render_config(programs: Mapping[str, str], ports: Mapping[str, int]) -> Obje
         "componentsPatches": [
             # The data lives as long as the processes.
             _extra_argument("etcd", "unsafe-no-fsync", "true"),
-            _extra_argument("kwok-controller", "cidr", _POD_ADDRESSES),
+            _extra_argument(_KWOK, "cidr", _POD_ADDRESSES),
         ],
     }
 
@@ -121,24 +127,34 @@ def create_cluster(layout: Layout, programs: Mapping[str, str]) -> int:
     ports = dict(zip(_PORT_NAMES, free_ports(len(_PORT_NAMES)), strict=True))
     port = ports["kubeApiserverPort"]
     layout.pid_files.mkdir(parents=True)
+    _put_kubectl(layout, port)
     config_file = layout.directory / "kwokctl.yaml"
     config_file.write_text(yaml.safe_dump(render_config(programs, ports)), encoding="utf-8")
-    command = [programs["kwokctl"], "create", "cluster", "--name", layout.cluster_name]
-    command += [
-        "--config",
-        str(config_file),
-        "--kubeconfig",
-        str(layout.kubeconfig),
-        "--timeout",
-        f"{_TIMEOUT_SECONDS}s",
-    ]
+    options = ["--config", str(config_file), "--kubeconfig", str(layout.kubeconfig)]
+    _run(layout, programs["kwokctl"], "create", "cluster", *options, "--timeout", f"{_TIMEOUT_SECONDS}s")
+    return port
+
+
+def restart_kwok(layout: Layout, programs: Mapping[str, str]) -> None:
+    """Start kwok anew, so that it looks for its stages at once.
+
+    Its first look is before there are any; it then looks again after ever longer pauses, which takes 5 s and more.
+    """
+    end_processes(one for one in layout.processes() if one.name == _KWOK)
+    # Where nobody collects ended processes, kwokctl takes their pid for a running one.
+    (layout.pid_files / f"{_KWOK}.pid").unlink()
+    _run(layout, programs["kwokctl"], "start", "cluster")
+
+
+def _run(layout: Layout, kwokctl: str, *arguments: str) -> None:
+    command = [kwokctl, *arguments, "--name", layout.cluster_name]
     environment = {
         "HOME": str(layout.directory),
         "KWOK_WORKDIR": str(layout.work_directory),
-        "PATH": str(_kubectl(layout, port)),
+        "PATH": str(layout.kubectl.parent),
     }
     log = layout.directory / "kwokctl.log"
-    with log.open("w", encoding="utf-8") as output:
+    with log.open("a", encoding="utf-8") as output:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
@@ -147,22 +163,20 @@ def create_cluster(layout: Layout, programs: Mapping[str, str]) -> int:
         try:
             process.wait(_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise KwokctlError(f"kwokctl did not end within {_TIMEOUT_SECONDS} s") from None
+            raise KwokctlError(
+                f"{' '.join(arguments[:2])} did not end within {_TIMEOUT_SECONDS} s, see {log}"
+            ) from None
         finally:
             process.kill()
             process.wait()
     if process.returncode != 0:
         last_line = (log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no output"])[-1]
-        raise KwokctlError(f"kwokctl ended with {process.returncode}: {last_line}")
-    return port
+        raise KwokctlError(f"kwokctl ended with {process.returncode}, see {layout.directory}: {last_line}")
 
 
-def _kubectl(layout: Layout, port: int) -> Path:
-    """A folder with the stand-in for kubectl that raw_get describes."""
-    folder = layout.directory / "bin"
-    folder.mkdir()
+def _put_kubectl(layout: Layout, port: int) -> None:
+    """The stand-in for kubectl that raw_get describes."""
+    layout.kubectl.parent.mkdir()
     command = shlex.join([sys.executable, "-I", "-S", raw_get.__file__, str(port), str(layout.pki)])
-    script = folder / "kubectl"
-    script.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
-    script.chmod(0o700)
-    return folder
+    layout.kubectl.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+    layout.kubectl.chmod(0o700)

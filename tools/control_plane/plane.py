@@ -7,17 +7,18 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from neuron.startup import WARM, StartUp
 from tools import toolchain
 from tools.control_plane.api import Api, ApiError
-from tools.control_plane.configure import configure
-from tools.control_plane.kwokctl import COMPONENTS, PROGRAMS, KwokctlError, Layout, create_cluster
+from tools.control_plane.configure import configure_custom_resources, configure_nodes, configure_stages
+from tools.control_plane.crds import SOURCES, crd_definitions
+from tools.control_plane.kwokctl import COMPONENTS, PROGRAMS, KwokctlError, Layout, create_cluster, restart_kwok
 from tools.control_plane.nodes import NodeGroup
-from tools.control_plane.processes import end_processes, recorded_processes
+from tools.control_plane.processes import end_processes
 from tools.control_plane.raw_get import raw_get
 from tools.control_plane.stages import Simulation
 from tools.errors import Report, report_line
@@ -68,8 +69,7 @@ class ControlPlane:
     @property
     def processes(self) -> dict[str, int]:
         """The pids of the processes that run, by the names of their programs."""
-        recorded = recorded_processes(self._layout.pid_files, self._layout.directory)
-        return {process.name: process.pid for process in recorded if process.is_running}
+        return {process.name: process.pid for process in self._layout.processes() if process.is_running}
 
     @property
     def is_running(self) -> bool:
@@ -130,22 +130,31 @@ class ControlPlane:
         }
         return {"node_groups": groups, "start_up": asdict(self.start_up), "time_factor": self.time_factor}
 
+    @property
+    def _summary(self) -> str:
+        return ", ".join(f"{group.nodes} x {group.instance.name}" for group in self.node_groups) or "no nodes"
+
     def _start(self, programs: Mapping[str, str], report: Report) -> str:
         """Do it and say in a word what was done."""
+        # First of all, because it may have to download them.
+        definitions = [each for source in SOURCES for each in crd_definitions(source, report)]
         record = Record.read(self._layout.record)
-        if record is None or record.programs != programs or not self.is_running:
+        is_new = record is None or record.programs != programs or not self.is_running
+        if record is None or is_new:
             record = self._create(programs, report)
-            done = "ready"
         elif record.configuration == self._configuration:
             return "runs already, nothing to change"
-        else:
-            report("control plane: runs already, changing its nodes and times")
-            done = "changed"
         # Without a configuration while it is incomplete: whoever comes after a killed run completes it.
-        Record(record.port, record.programs, None).write(self._layout.record)
-        configure(Api(self.kubeconfig), self.node_groups, Simulation(self.start_up, self.time_factor), report)
-        Record(record.port, record.programs, self._configuration).write(self._layout.record)
-        return done
+        replace(record, configuration=None).write(self._layout.record)
+        report(f"control plane: configuring {self._summary}, {len(definitions)} custom resources")
+        api = Api(self.kubeconfig)
+        configure_stages(api, Simulation(self.start_up, self.time_factor))
+        if is_new:
+            restart_kwok(self._layout, programs)
+        configure_nodes(api, self.node_groups)
+        configure_custom_resources(api, definitions)
+        replace(record, configuration=self._configuration).write(self._layout.record)
+        return "ready" if is_new else "changed"
 
     def _create(self, programs: Mapping[str, str], report: Report) -> Record:
         if self._layout.directory.exists():
@@ -157,13 +166,13 @@ class ControlPlane:
             port = create_cluster(self._layout, programs)
         except BaseException:
             # The folder stays, for its logs.
-            end_processes(recorded_processes(self._layout.pid_files, self._layout.directory))
+            end_processes(self._layout.processes())
             raise
         self.kubeconfig.chmod(0o600)
         return Record(port, dict(programs), None)
 
     def _remove(self) -> None:
-        end_processes(recorded_processes(self._layout.pid_files, self._layout.directory))
+        end_processes(self._layout.processes())
         shutil.rmtree(self._layout.directory)
 
     @contextmanager

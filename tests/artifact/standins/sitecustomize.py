@@ -20,8 +20,6 @@ import re
 import signal
 import sys
 import threading
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +45,7 @@ _real: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in ("op
 _inside = threading.local()
 _uploads: dict[int, tuple[str, str]] = {}
 _filling: dict[int, str] = {}
-_filled = itertools.count()
+_numbers = itertools.count()
 _bytes_left = [int(FULL_AFTER or 0)]
 
 
@@ -85,7 +83,7 @@ def event() -> None:
 def audit(name: str, arguments: tuple[Any, ...]) -> None:
     if getattr(_inside, "mountpoint", False):
         return
-    if name in EVENTFUL:
+    if name in EVENTFUL and os.fsdecode(arguments[0]).startswith(os.path.dirname(MOUNT)):
         event()
     if name == "open" and is_mounted(arguments[0]):
         if (arguments[2] or 0) & WRITING:
@@ -116,7 +114,9 @@ def open_(path: AnyPath, flags: int, mode: int = 0o777, *, dir_fd: int | None = 
         raise refuse(errno.EEXIST if flags & os.O_EXCL else errno.EPERM, target)
     if not flags & os.O_CREAT or not os.path.isdir(os.path.dirname(target)):
         raise refuse(errno.ENOENT, target)
-    staged = f"{UPLOADS}/{os.getpid()}.{next(_filled)}.{urllib.parse.quote(target, safe='')}"
+    staged = f"{UPLOADS}/{os.path.relpath(target, MOUNT)}.upload.{os.getpid()}.{next(_numbers)}"
+    with mountpoint():
+        os.makedirs(os.path.dirname(staged), exist_ok=True)
     descriptor = _real["open"](staged, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
     _uploads[descriptor] = (staged, target)
     if FULL_BELOW and target.startswith(FULL_BELOW):
@@ -169,7 +169,7 @@ def stat(path: AnyPath | int, *arguments: Any, **options: Any) -> os.stat_result
 
 def being_written(target: str) -> bool:
     """By a process that lives; nobody may open it, but its name is taken."""
-    return any(path.name.endswith(urllib.parse.quote(target, safe="")) for path in Path(UPLOADS).iterdir())
+    return any(Path(UPLOADS).glob(f"{os.path.relpath(target, MOUNT)}.upload.*"))
 
 
 def finish(descriptor: int) -> None:
@@ -189,8 +189,9 @@ def complete(staged: str, target: str) -> None:
 
 def end_uploads_of_the_dead() -> None:
     """Their files were closed for them."""
-    for staged in sorted(Path(UPLOADS).iterdir()):
-        pid, _, quoted = staged.name.split(".", 2)
+    for staged in sorted(Path(UPLOADS).rglob("*.upload.*")):
+        path, _, writer = str(staged.relative_to(UPLOADS)).rpartition(".upload.")
+        pid, _, _ = writer.partition(".")
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), 0)
             continue
@@ -198,7 +199,7 @@ def end_uploads_of_the_dead() -> None:
             if os.environ.get("STANDIN_KILLED") == "lost" or staged.stat().st_size == 0:
                 staged.unlink()
             else:
-                complete(str(staged), urllib.parse.unquote(quoted))
+                complete(str(staged), f"{MOUNT}/{path}")
 
 
 def put(target: str, content: bytes) -> None:
@@ -211,7 +212,11 @@ def forget(target: str) -> None:
 
 
 def request(target: str, method: str, content: bytes | None = None) -> bytes:
-    key = urllib.parse.quote(os.path.relpath(target, MOUNT))
+    # Slow to import, and of use only here.
+    import urllib.parse
+    import urllib.request
+
+    key = urllib.parse.quote(os.path.relpath(target, MOUNT)) if target else "?list-type=2"
     call = urllib.request.Request(f"{BUCKET}/{key}", data=content, method=method)  # noqa: S310 - loopback
     with urllib.request.urlopen(call, timeout=20) as answer:  # noqa: S310
         return answer.read()
@@ -225,8 +230,7 @@ def refresh() -> None:
     if not BUCKET or getattr(_inside, "mountpoint", False):
         return
     with mountpoint():
-        with urllib.request.urlopen(f"{BUCKET}?list-type=2", timeout=20) as answer:  # noqa: S310
-            page = answer.read().decode()
+        page = request("", "GET").decode()
         objects = dict(re.findall(r"<Key>(.*?)</Key>.*?<ETag>(.*?)</ETag>", page, re.DOTALL))
         for key, tag in objects.items():
             target = f"{MOUNT}/{key}"

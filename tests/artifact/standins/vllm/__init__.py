@@ -1,6 +1,7 @@
 """A stand-in for vLLM on Neuron and for the compiler behind it: writes what each image line writes, and takes time.
 
-STANDIN_LINE is the line (v0, nxdi, plugin), STANDIN_COMPILER how the compiler behaves (fails, killed, silent),
+STANDIN_LINE is the line (v0, nxdi, plugin), STANDIN_COMPILER how the compiler behaves (fails, fails later,
+killed, silent),
 STANDIN_STARTED a file that gets what the engine came up with.
 """
 
@@ -73,7 +74,9 @@ def _compile_module(module: Path, config: str) -> None:
 def _compiler(module: Path) -> None:
     time.sleep(COMPILE_SECONDS)
     match os.environ.get("STANDIN_COMPILER"):
-        case "fails":
+        case "fails later" if len(list(module.parent.iterdir())) == 1:
+            return
+        case "fails" | "fails later":
             _write(module / "model.log", b"[NCC_ITEN404] internal tensorizer error")
             sys.exit(70)
         case "killed":

@@ -1,0 +1,110 @@
+"""A stack of the program in a folder of its own, driven by the real Pulumi CLI against a control plane."""
+
+import copy
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools import toolchain
+from tools.environment import pulumi_environment
+from tools.versions import ROOT
+
+PROJECT = "neuron-serving"
+NAME = "test"
+# The parts of the checkout that a stack runs from; everything else of a run stays in the test's folder.
+_PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "neuron", "containers", "policy")
+_RUN_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run of the CLI printed, standard output and error in one, and how it ended."""
+
+    exit_code: int
+    output: str
+
+
+@dataclass
+class Stack:
+    """The program with one stack file. `values` are the stack's settings by key; `up` writes them before each run."""
+
+    directory: Path
+    values: dict[str, Any]
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str) -> Result:
+        """Run the CLI in the stack's folder."""
+        self._write()
+        ended = subprocess.run(
+            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            cwd=self.directory,
+            env={**os.environ, **self.environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_RUN_SECONDS,
+            check=False,
+        )
+        return Result(ended.returncode, ended.stdout)
+
+    def up(self, *arguments: str) -> Result:
+        """Update under the policy pack."""
+        return self.run("up", "--stack", NAME, "--yes", "--skip-preview=false", "--policy-pack", "policy", *arguments)
+
+    def preview(self, *arguments: str) -> Result:
+        """Preview under the policy pack."""
+        return self.run("preview", "--stack", NAME, "--policy-pack", "policy", *arguments)
+
+    def destroy(self) -> Result:
+        """Remove what the stack made, whatever the program says by now."""
+        return self.run("destroy", "--stack", NAME, "--yes")
+
+    def state(self) -> str:
+        """The state file as it lies on disk."""
+        files = self.directory.glob(f"state/.pulumi/stacks/**/{NAME}.json")
+        return "".join(file.read_text() for file in files)
+
+    def resources(self) -> list[str]:
+        """Type tokens of all resources in the state."""
+        state = self.state()
+        deployed = json.loads(state)["checkpoint"]["latest"] if state else {}
+        return [resource["type"] for resource in deployed.get("resources", [])]
+
+    def change_main(self, before: str) -> None:
+        """Run these lines of Python before the program: a foreign program that differs from ours in one respect."""
+        main = self.directory / "__main__.py"
+        main.write_text(f"{before}\n{(ROOT / '__main__.py').read_text()}")
+
+    def _write(self) -> None:
+        file = self.directory / "stacks" / f"Pulumi.{NAME}.yaml"
+        earlier = yaml.safe_load(file.read_text()) if file.exists() else {}
+        kept = {key: value for key, value in earlier.items() if key != "config"}
+        secrets = {key: value for key, value in earlier.get("config", {}).items() if "secure" in value}
+        configuration = {f"{PROJECT}:{key}": value for key, value in self.values.items()}
+        file.write_text(yaml.safe_dump({**kept, "config": {**secrets, **configuration}}, sort_keys=False))
+
+
+def make_stack(directory: Path, kubeconfig: Path, nodes: int, changes: Mapping[str, Any] | None = None) -> Stack:
+    """A new stack with the settings of `local`, `nodes` nodes and a namespace named after its folder."""
+    directory.mkdir(parents=True)
+    for name in _PROGRAM:
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, directory / name)
+    (directory / ".venv").symlink_to(ROOT / ".venv")
+    (directory / "stacks").mkdir()
+    local = yaml.safe_load((ROOT / "stacks" / "Pulumi.local.yaml").read_text())["config"]
+    values = copy.deepcopy({key.removeprefix(f"{PROJECT}:"): value for key, value in local.items()})
+    values["cluster"]["kubeconfig"] = str(kubeconfig)
+    values["nodeGroups"][0]["nodes"] = nodes
+    values["serving"][0] |= {"namespace": directory.name, **(changes or {})}
+    environment = pulumi_environment(directory, toolchain.ensure(report=lambda _: None))
+    stack = Stack(directory, values, environment)
+    stack.run("stack", "init", NAME)
+    return stack

@@ -1,0 +1,155 @@
+"""Rollouts through the real engine on the real controllers: the source's scenario A, and the derived strategies.
+
+A moment counts as served when a ready endpoint exists in it; nothing is sent to simulated pods.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from neuron.startup import COLD
+from tests.engine.conftest import node_groups
+from tests.engine.stack import Stack, make_stack
+from tools.control_plane import ControlPlane
+from tools.control_plane.api import Api
+
+TIME_FACTOR = 20.0
+# Takes the derived strategy out of the Deployment, and the deadline down to what a test can wait for.
+KUBERNETES_DEFAULTS = """
+import pulumi
+def default_strategy(args):
+    if args.type_ != "kubernetes:apps/v1:Deployment":
+        return None
+    spec = {key: value for key, value in args.props["spec"].items() if key != "strategy"}
+    timeouts = pulumi.CustomTimeouts(create="60s", update="15s")
+    merged = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(custom_timeouts=timeouts))
+    return pulumi.ResourceTransformResult({**args.props, "spec": spec}, merged)
+pulumi.runtime.register_resource_transform(default_strategy)
+"""
+
+
+@dataclass
+class Watch:
+    """Seconds in which no endpoint of a namespace was ready, while the watch ran."""
+
+    api: Api
+    namespace: str
+    outage_seconds: float = 0.0
+    looks: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        last = time.monotonic()
+        while not self._stop.wait(0.05):
+            ready = self._ready_endpoints()
+            now = time.monotonic()
+            self.outage_seconds += 0 if ready else now - last
+            self.looks += 1
+            last = now
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _ready_endpoints(self) -> int:
+        slices = self.api.get(f"/apis/discovery.k8s.io/v1/namespaces/{self.namespace}/endpointslices")["items"]
+        endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or []]
+        return sum(bool(endpoint["conditions"]["ready"]) for endpoint in endpoints)
+
+
+@contextmanager
+def watched(plane: ControlPlane, namespace: str) -> Iterator[Watch]:
+    watch = Watch(Api(plane.kubeconfig), namespace)
+    thread = threading.Thread(target=watch.run)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        watch.stop()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def cold_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Two inf2.xlarge nodes whose pods start cold, as pods of a stack without a model cache do."""
+    directory = tmp_path_factory.mktemp("cold") / "control-plane"
+    plane = ControlPlane(directory, node_groups({"inf2.xlarge": 2}), COLD, TIME_FACTOR)
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture(scope="module")
+def one_node_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One trn1.2xlarge node, the source's cluster."""
+    directory = tmp_path_factory.mktemp("one") / "control-plane"
+    plane = ControlPlane(directory, node_groups({"trn1.2xlarge": 1}), COLD, TIME_FACTOR)
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()
+
+
+def trainium(directory: Path, plane: ControlPlane) -> Stack:
+    """The stack on the source's one trn1.2xlarge."""
+    stack = make_stack(directory, plane.kubeconfig, nodes=1)
+    stack.values["nodeGroups"][0]["instanceType"] = "trn1.2xlarge"
+    return stack
+
+
+def roll(stack: Stack) -> None:
+    """Change what is served, so that the next update rolls the pods."""
+    stack.values["serving"][0]["model"]["maxNumSeqs"] *= 2
+
+
+def test_kubernetes_default_strategy_never_completes_on_a_full_node(
+    one_node_plane: ControlPlane, tmp_path: Path
+) -> None:
+    stack = trainium(tmp_path / "scenario-a", one_node_plane)
+    stack.change_main(KUBERNETES_DEFAULTS)
+    assert stack.run("up", "--stack", "test", "--yes").exit_code == 0
+    roll(stack)
+    with watched(one_node_plane, "scenario-a") as watch:
+        stalled = stack.run("up", "--stack", "test", "--yes")
+    assert stalled.exit_code != 0
+    assert watch.outage_seconds == 0, "the old pod went on serving, which is why nobody noticed"
+    pods = Api(one_node_plane.kubeconfig).get("/api/v1/namespaces/scenario-a/pods")["items"]
+    (pending,) = [pod for pod in pods if pod["status"]["phase"] == "Pending"]
+    (unscheduled,) = [one for one in pending["status"]["conditions"] if one["type"] == "PodScheduled"]
+    assert "Insufficient aws.amazon.com/neuron" in unscheduled["message"]
+    assert stack.destroy().exit_code == 0
+
+
+def test_the_derived_strategy_completes_on_the_same_node_with_the_outage_that_was_forecast(
+    one_node_plane: ControlPlane, tmp_path: Path
+) -> None:
+    stack = trainium(tmp_path / "derived", one_node_plane)
+    first = stack.up()
+    assert first.exit_code == 0, first.output
+    roll(stack)
+    with watched(one_node_plane, "derived") as watch:
+        second = stack.up()
+    assert second.exit_code == 0, second.output
+    # 10 s propagation + 30 s longest request + 2 s exit + 249 s cold start + 2.5 s until a probe sees it.
+    assert "about 294 s without a ready endpoint" in second.output
+    assert watch.outage_seconds * TIME_FACTOR == pytest.approx(293.5, rel=0.1)
+    assert stack.destroy().exit_code == 0
+
+
+def test_with_a_second_node_an_endpoint_is_ready_at_every_moment(cold_plane: ControlPlane, tmp_path: Path) -> None:
+    stack = make_stack(tmp_path / "spare-node", cold_plane.kubeconfig, nodes=2)
+    assert stack.up().exit_code == 0
+    roll(stack)
+    with watched(cold_plane, "spare-node") as watch:
+        rolled = stack.up()
+    assert rolled.exit_code == 0, rolled.output
+    assert watch.looks > 20
+    assert watch.outage_seconds == 0
+    assert stack.destroy().exit_code == 0
