@@ -102,13 +102,31 @@ class Occupancy:
         return max(0, free_slots(Pool(node, self.nodes or 0), cores, self.taken))
 
 
-def occupy(pools: Sequence[NodePool], all_demands: Sequence[Demand]) -> tuple[Occupancy, ...]:
-    """Put all pods of the stack on its pools. Those that few pools take choose first: no scheduler does better."""
-    occupancies = tuple(Occupancy(pool, _instance(pool, all_demands)) for pool in pools)
-    choices = [(demand, [one for one in occupancies if one.pool.takes(demand.pod)]) for demand in all_demands]
-    for demand, usable in sorted(choices, key=lambda choice: len(choice[1])):
-        _place(demand, usable)
-    return occupancies
+class Placement:
+    """Where the pods of a stack run, in the worst case for the one that looks for room."""
+
+    def __init__(self, pools: Sequence[NodePool], all_demands: Sequence[Demand]) -> None:
+        self._choices = [
+            (one, frozenset(i for i, pool in enumerate(pools) if pool.takes(one.pod))) for one in all_demands
+        ]
+        self._sites = [(pool, _instance(pool, all_demands)) for pool in pools]
+        self._worst_cases: dict[frozenset[int], list[Occupancy]] = {}
+
+    def pools_for(self, demand: Demand) -> list[Occupancy]:
+        """The pools that a demand can use, with all pods on them that may run there, its own included.
+
+        A pod that could run elsewhere too is taken to stand in the way: nobody can promise that it does not.
+        """
+        wanted = next(choice for one, choice in self._choices if one is demand)
+        if wanted not in self._worst_cases:
+            self._worst_cases[wanted] = self._occupy(wanted)
+        return [self._worst_cases[wanted][index] for index in sorted(wanted)]
+
+    def _occupy(self, wanted: frozenset[int]) -> list[Occupancy]:
+        occupancies = [Occupancy(pool, instance) for pool, instance in self._sites]
+        for demand, choice in self._choices:
+            _place(demand, [occupancies[index] for index in (*sorted(choice & wanted), *sorted(choice - wanted))])
+        return occupancies
 
 
 def _instance(pool: NodePool, all_demands: Sequence[Demand]) -> InstanceType:

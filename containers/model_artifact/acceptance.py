@@ -6,7 +6,7 @@ from containers.model_artifact.manifest import Manifest
 from neuron.differences import differences
 
 
-def mismatch(manifest: Manifest, description: Description) -> "str | None":
+def mismatch(manifest: Manifest, description: Description) -> str | None:
     """Why the manifest is of another artifact, or from another compiler than this image has; None if it is neither."""
     others = differences(description.inputs, manifest.inputs)
     if others:

@@ -35,7 +35,7 @@ class Publication:
         self._root = root
         self._name = name
 
-    def newest(self) -> "tuple[int, Manifest | None]":
+    def newest(self) -> tuple[int, Manifest | None]:
         """The highest complete manifest and its number; 0 and None without one. Half-written ones do not count."""
         for number in sorted(self._manifest_numbers(), reverse=True):
             manifest = self._read(number)
@@ -88,7 +88,7 @@ class Publication:
             return []
         return [int(match[1]) for match in map(_MANIFEST.fullmatch, names) if match]
 
-    def _read(self, number: int) -> "Manifest | None":
+    def _read(self, number: int) -> Manifest | None:
         try:
             return from_json(self._manifest_path(number).read_bytes())
         except OSError:
@@ -96,7 +96,7 @@ class Publication:
             return None
 
 
-def damage(root: Path, files: Mapping[str, PublishedFile], *, all_hashes: bool, progress: Progress) -> "str | None":
+def damage(root: Path, files: Mapping[str, PublishedFile], *, all_hashes: bool, progress: Progress) -> str | None:
     """What is wrong with published files, in one phrase, or None: sizes of all, then hashes of all or of a sample."""
     problem = wrong_size(root, files)
     if problem is not None:
@@ -107,7 +107,7 @@ def damage(root: Path, files: Mapping[str, PublishedFile], *, all_hashes: bool, 
     return wrong_content(wrong[0]) if wrong else None
 
 
-def wrong_size(root: Path, files: Mapping[str, PublishedFile]) -> "str | None":
+def wrong_size(root: Path, files: Mapping[str, PublishedFile]) -> str | None:
     """The first file that is missing or has another size, in one phrase, or None."""
     stored = {path: file for path, file in files.items() if file.size}
     sizes = in_parallel(lambda file: _size(root / file.place), list(stored.values()))
@@ -134,7 +134,7 @@ def to_hash(files: Mapping[str, PublishedFile], *, all_hashes: bool) -> set[str]
     return stored - set(random.SystemRandom().sample(large, len(large) - checked))
 
 
-def published_of_model(root: Path) -> "list[tuple[Path, Manifest]]":
+def published_of_model(root: Path) -> list[tuple[Path, Manifest]]:
     """Every complete publication of the same model, at any revision, with its directory."""
     model = root.name.partition("@")[0]
     keys = [path for path in sorted(root.parent.glob(f"{model}@*/*")) if path.name != WEIGHTS]
@@ -163,7 +163,7 @@ def _has_content(path: Path, file: File, progress: Progress) -> bool:
         return False
 
 
-def _size(path: Path) -> "int | None":
+def _size(path: Path) -> int | None:
     try:
         return path.stat().st_size
     except FileNotFoundError:

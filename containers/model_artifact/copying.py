@@ -55,7 +55,7 @@ def hash_file(path: Path, progress: Progress) -> str:
     return digest.hexdigest()
 
 
-def copy_file(source: Path, target: Path, progress: Progress, *, hashed: bool) -> "str | None":
+def copy_file(source: Path, target: Path, progress: Progress, *, hashed: bool) -> str | None:
     """Copy into a new file, down to the medium; the SHA-256 of what was copied, None if it is not to be hashed.
 
     FileExistsError if there is a file already. What an error leaves of the target is deleted where that is allowed.

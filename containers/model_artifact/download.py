@@ -33,7 +33,7 @@ def download(description: Description, part: Part, report: Report) -> Mapping[st
     return files
 
 
-def _fetch(description: Description, part: Part) -> "dict[str, File | int]":
+def _fetch(description: Description, part: Part) -> dict[str, File | int]:
     """Bring the repository's files into `part`; their sizes, with hashes where Hugging Face knows those."""
     # Read when huggingface_hub is imported: the pod's default is to ask it nothing.
     os.environ["HF_HUB_OFFLINE"] = "0"
@@ -56,7 +56,7 @@ def _fetch(description: Description, part: Part) -> "dict[str, File | int]":
     return {s.rfilename: File(s.size, s.lfs["sha256"]) if s.lfs else s.size for s in wanted}
 
 
-def _check(expected: "Mapping[str, File | int]", files: Mapping[str, File], description: Description) -> None:
+def _check(expected: Mapping[str, File | int], files: Mapping[str, File], description: Description) -> None:
     """The hub's client may take a half-filled directory for a whole one when it cannot reach the hub."""
     for path, want in expected.items():
         found = files.get(path)

@@ -22,7 +22,7 @@ class Part:
     directory: Path
     identity: str
 
-    def files(self) -> "dict[str, File] | None":
+    def files(self) -> dict[str, File] | None:
         """The files, if the part is complete and unchanged in number and size; None if it is not."""
         try:
             marker = json.loads(self._marker.read_bytes())

@@ -47,7 +47,7 @@ def to_json(manifest: Manifest) -> bytes:
     return (json.dumps({"format": FORMAT, **asdict(manifest)}, sort_keys=True, indent=1) + "\n").encode()
 
 
-def from_json(content: bytes) -> "Manifest | None":
+def from_json(content: bytes) -> Manifest | None:
     """The manifest in `content`, None if that is not a whole one."""
     try:
         values = json.loads(content)

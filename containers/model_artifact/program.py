@@ -26,7 +26,7 @@ class Job:
     on_miss: str
 
 
-def parser(description: "str | None") -> argparse.ArgumentParser:
+def parser(description: str | None) -> argparse.ArgumentParser:
     """The options that both programs have."""
     options = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     options.add_argument("--artifact", type=Path, required=True, help="JSON file that describes the artifact")
@@ -79,6 +79,6 @@ def _explain(error: OSError) -> str:
     return f"{error.strerror or error}{where}"
 
 
-def _stop(_signal: int, _frame: "FrameType | None") -> None:
+def _stop(_signal: int, _frame: FrameType | None) -> None:
     """Python is process 1 here, which no signal ends by default."""
     raise Stopped

@@ -47,7 +47,7 @@ def publish(job: Job, report: Report) -> str:
     return _second(job, winner)
 
 
-def _problem(job: Job, manifest: Manifest, report: Report) -> "str | None":
+def _problem(job: Job, manifest: Manifest, report: Report) -> str | None:
     with report.stage("verify") as stage:
         return mismatch(manifest, job.description) or damage(
             job.root, manifest.files, all_hashes=job.all_hashes, progress=stage.add
@@ -90,7 +90,7 @@ def _manifest(key: str, inputs: Mapping[str, object], files: Mapping[str, Publis
     return Manifest(key, inputs, tools(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), files)
 
 
-def _second(job: Job, winner: "Manifest | None") -> str:
+def _second(job: Job, winner: Manifest | None) -> str:
     """Another publisher was first; that is as good, if it published the same."""
     problem = mismatch(winner, job.description) if winner else "its manifest vanished"
     if problem is not None:

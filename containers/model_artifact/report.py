@@ -16,7 +16,7 @@ _TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 class Stage:
     """One stage, for the code inside it: how many bytes are done."""
 
-    def __init__(self, measure: "Callable[[], int] | None") -> None:
+    def __init__(self, measure: Callable[[], int] | None) -> None:
         """`measure` counts the bytes where nobody else does."""
         self._started = time.monotonic()
         self._bytes = 0
@@ -47,7 +47,7 @@ class Report:
         self._stages: list[str] = []
 
     @contextmanager
-    def stage(self, name: str, measure: "Callable[[], int] | None" = None) -> Iterator[Stage]:
+    def stage(self, name: str, measure: Callable[[], int] | None = None) -> Iterator[Stage]:
         """A stage of the work: told when it starts, while it runs and when it ends."""
         stage = Stage(measure)
         ended = threading.Event()

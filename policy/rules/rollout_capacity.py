@@ -8,7 +8,7 @@ from neuron.errors import ImpossibleInputError
 from neuron.quantity import parse_count
 from neuron.rollout import RollingUpdate, resolve_rolling_update
 from policy.accelerators import NO_CLAIMS, DeviceClaims, asks_for_accelerator, device_claims
-from policy.demand import Demand, Occupancy, demands, occupy
+from policy.demand import Demand, Occupancy, Placement, demands
 from policy.node_pools import node_pools
 from policy.resources import Resource, Stack
 from policy.rule import Rule, Violation
@@ -34,10 +34,10 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
         for workload in _accelerator_deployments(resource, claims):
             yield from _stated_badly(workload)
     all_demands = demands(stack, claims)
-    occupancies = occupy(node_pools(stack), all_demands)
+    placement = Placement(node_pools(stack), all_demands)
     for demand in all_demands:
         if _is_deployment(demand.workload) and not _problem(_strategy(demand.workload)):
-            yield from _too_large_surge(demand, occupancies)
+            yield from _too_large_surge(demand, placement.pools_for(demand))
 
 
 def _accelerator_deployments(resource: Resource, claims: DeviceClaims) -> Iterator[Workload]:
@@ -83,9 +83,8 @@ def _stated(count: Node) -> int | float | str:
     return _DEFAULT_COUNT
 
 
-def _too_large_surge(demand: Demand, occupancies: Sequence[Occupancy]) -> Iterator[Violation]:
+def _too_large_surge(demand: Demand, usable: Sequence[Occupancy]) -> Iterator[Violation]:
     update = _resolved(demand)
-    usable = [one for one in occupancies if one.pool.takes(demand.pod)]
     sizes = [demand.cores(one.instance) for one in usable]
     if update is None or update.max_surge == 0 or not usable or None in sizes:
         return

@@ -105,6 +105,20 @@ class Sandbox:
             start_new_session=True,
         )
 
+    def count_writes(self, program: str) -> int:
+        """Run a program undisturbed; how often it wrote."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        events = self.directory / f"{program}.writes"
+        ended = self.end(self.begin(program, STANDIN_EVENTS=str(events)))
+        assert ended.code == 0, ended.log
+        return events.stat().st_size
+
+    def kill(self, program: str, at: int, **environment: str) -> Ended:
+        """Run a program that SIGKILL ends, with its children, at its write number `at`."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        events = {"STANDIN_EVENTS": str(self.directory / f"{program}.writes"), "STANDIN_KILL_AT": str(at)}
+        return self.end(self.begin(program, **events, **environment))
+
     def end(self, process: subprocess.Popen[str]) -> Ended:
         """Wait for a program that was started."""
         log, _ = process.communicate(timeout=LONGEST_SECONDS)

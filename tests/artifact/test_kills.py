@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.artifact.sandbox import LINES, Ended, Sandbox, local_files, published_files, tree
+from tests.artifact.sandbox import LINES, Sandbox, local_files, published_files, tree
 
 KILLS = 50
 SEED = 5
@@ -50,7 +50,7 @@ def undisturbed(directory: Path, line: str, bytecode: dict[str, str]) -> Undistu
     foreign = Sandbox(directory / "foreign", directory / "mount", line, max_num_seqs=8, environment=bytecode)
     assert foreign.publish().code == 0
     own = in_new_cache(foreign, directory / "own")
-    writes = {"publish": count_writes(own, "publish"), "load": count_writes(own.other_pod("warm"), "load")}
+    writes = {"publish": own.count_writes("publish"), "load": own.other_pod("warm").count_writes("load")}
     started = own.other_pod("warm").start_server()
     assert (started["how"], started["own"], started["whole"]) == ("loaded", True, True)
     return Undisturbed(foreign, writes, local_files(own.other_pod("warm")))
@@ -66,25 +66,12 @@ def in_new_cache(foreign: Sandbox, directory: Path) -> Sandbox:
     return pod
 
 
-def count_writes(pod: Sandbox, program: str) -> int:
-    pod.directory.mkdir(parents=True)
-    events = pod.directory / "events"
-    assert pod.end(pod.begin(program, STANDIN_EVENTS=str(events))).code == 0
-    return events.stat().st_size
-
-
-def run_killed(pod: Sandbox, kill: Kill, writes: int) -> Ended:
-    at = 1 + int(kill.moment * writes)
-    environment = {"STANDIN_EVENTS": f"{pod.directory}.events", "STANDIN_KILL_AT": str(at)}
-    return pod.end(pod.begin(kill.program, STANDIN_KILLED=kill.upload, **environment))
-
-
 def survive(kill: Kill, usual: Undisturbed, directory: Path) -> int:
     """Kill one program and run it again; the exit code of the killed one."""
     pod = in_new_cache(usual.foreign, directory)
     if kill.program == "load":
         assert pod.other_pod("publisher").publish().code == 0
-    killed = run_killed(pod, kill, usual.writes[kill.program])
+    killed = pod.kill(kill.program, 1 + int(kill.moment * usual.writes[kill.program]), STANDIN_KILLED=kill.upload)
 
     if kill.program == "publish":
         other = pod.other_pod("other")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import boto3
 import pytest
+from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 from mypy_boto3_s3 import S3Client
 
@@ -21,14 +22,14 @@ def endpoint() -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     yield f"http://{host}:{port}"
+    # Its state is the process's, not the server's.
+    s3_backends.reset()
     server.stop()
 
 
 @pytest.fixture
 def s3(endpoint: str) -> S3Client:
-    client = boto3.client(
-        "s3", "us-east-1", endpoint_url=endpoint, aws_access_key_id="test", aws_secret_access_key="test"
-    )
+    client = boto3.Session("test", "test").client("s3", "us-east-1", endpoint_url=endpoint)
     client.create_bucket(Bucket=BUCKET)
     client.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
     return client
@@ -66,13 +67,15 @@ def test_another_node_loads_what_one_published_and_no_object_was_written_twice(
 
 def test_a_publisher_that_was_killed_is_succeeded_on_another_node(pod: Sandbox, endpoint: str, s3: S3Client) -> None:
     first, second, third = (on_node(pod, name, endpoint) for name in ("first", "second", "third"))
-    events = {"STANDIN_EVENTS": f"{pod.directory}.events", "STANDIN_KILL_AT": "105"}
-    assert first.end(first.begin("publish", **events)).code == -9
+    elsewhere = pod.other_pod("elsewhere")
+    # The last three make the manifest.
+    assert first.kill("publish", at=elsewhere.count_writes("publish") - 4).code == -9
     half = versions(s3)
-    assert any("/weights/files/" in key for key in half)
-    assert not any("manifest" in key for key in half)
+    assert any(f"/{pod.artifact.key}/files/" in key for key in half)
+    assert not any(f"/{pod.artifact.key}/manifest" in key for key in half)
     assert "is not published" in third.load().failure
     assert second.publish().code == 0
+    assert second.downloads() == [], "the weights were complete, and came from the cache"
     assert third.load().code == 0
     assert local_files(third) == local_files(second)
     assert {key: versions(s3)[key] for key in half} == half

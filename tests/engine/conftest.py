@@ -79,6 +79,9 @@ class Namespace:
     def delete(self, resource: str, name: str) -> None:
         self.api.delete(f"{self._path(resource)}/{name}")
 
+    def delete_all(self, resource: str) -> None:
+        self.api.delete(self._path(resource))
+
     def has(self, resource: str, name: str) -> bool:
         return name in _names(self.api.get(self._path(resource)))
 
@@ -102,8 +105,11 @@ def temporary_namespace(plane: ControlPlane) -> Iterator[Namespace]:
         wait_until(lambda: space.has("serviceaccounts", "default"), seconds=10)
         yield space
     finally:
+        for resource in ("deployments", "jobs", "pods"):
+            space.delete_all(resource)
+        wait_until(lambda: not space.list("pods"), seconds=60)
+        # Not waited for: its controller counts in real time.
         api.delete(path)
-        wait_until(lambda: space.name not in _names(api.get("/api/v1/namespaces")), seconds=60)
 
 
 def _names(objects: Object) -> set[str]:

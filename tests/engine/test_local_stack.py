@@ -19,10 +19,10 @@ def spoil(args):
     if args.type_ != "kubernetes:apps/v1:Deployment":
         return None
     spec = args.props["spec"]
-    spec["strategy"] = {{"type": "RollingUpdate", "rolling_update": {{"max_surge": 2, "max_unavailable": 0}}}}
+    spec["strategy"] = {{"type": "RollingUpdate", "rollingUpdate": {{"maxSurge": 2, "maxUnavailable": 0}}}}
     server = spec["template"]["spec"]["containers"][0]
     del server["resources"]["limits"]["memory"]
-    del server["startup_probe"]
+    del server["startupProbe"]
     server["env"].append({{"name": "HF_TOKEN", "value": "{TOKEN}"}})
     return pulumi.ResourceTransformResult(args.props, args.opts)
 pulumi.runtime.register_resource_transform(spoil)
@@ -92,22 +92,28 @@ def test_a_token_is_in_no_output_in_no_config_map_and_encrypted_in_the_state(
     assert encoded in repr(api.get(f"/api/v1/namespaces/{namespace}/secrets"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [
-        ({"imagLine": "x"}, ["serving[0].imagLine: found an unknown key; "]),
-        ({"replicas": 0}, ["serving[0].replicas: found 0; "]),
-        ({"imageLine": "plugin-0.24"}, ["serving[0].imageLine: found plugin-0.24, which runs on trn2"]),
-        ({"model.tensorParallel": 3}, ["serving[0].model.tensorParallel: found 3; allowed: 1, 2"]),
-        (
-            {"model.id": "Qwen/Qwen3-4B"},
-            ["serving[0].model: found Qwen/Qwen3-4B, which needs 37.0 GiB", "inf2.8xlarge"],
-        ),
-        ({"replicas": 0, "model.tensorParallel": 3}, ["serving[0].replicas: ", "serving[0].model.tensorParallel: "]),
-    ],
-    ids=["unknown key", "no replicas", "image line", "tensor parallel", "host memory", "two at once"],
-)
-def test_bad_input_is_one_clear_line_before_anything_is_created(
+BAD_INPUTS = {
+    "of shape and of meaning": (
+        {"imagLine": "x", "replicas": 0, "imageLine": "plugin-0.24", "model.tensorParallel": 3},
+        [
+            "serving[0].imagLine: found an unknown key; ",
+            "serving[0].replicas: found 0; ",
+            "serving[0].imageLine: found plugin-0.24, which runs on trn2",
+            "serving[0].model.tensorParallel: found 3; allowed: 1, 2",
+        ],
+    ),
+    "a model larger than the host": (
+        {"model.id": "Qwen/Qwen3-4B"},
+        [
+            "serving[0].model: found Qwen/Qwen3-4B, which needs 37.0 GiB",
+            "use inf2.8xlarge, the smallest type that fits",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "lines"), BAD_INPUTS.values(), ids=BAD_INPUTS.keys())
+def test_bad_input_is_one_clear_line_a_fault_before_anything_is_created(
     control_plane: ControlPlane, tmp_path: Path, changes: dict[str, Any], lines: list[str]
 ) -> None:
     stack = make_stack(tmp_path / "bad-input", control_plane.kubeconfig, nodes=2)

@@ -165,7 +165,7 @@ def test_pods_without_chips_run_at_once_and_jobs_complete(namespace: Namespace) 
         ({}, 30, EXIT_SECONDS),
         ({"lifecycle": {"preStop": {"sleep": {"seconds": 15}}}}, 60, 15 + EXIT_SECONDS),
         ({"lifecycle": {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sleep 15"]}}}}, 60, 15 + EXIT_SECONDS),
-        ({"lifecycle": {"preStop": {"sleep": {"seconds": 50}}}}, 40, 40),
+        ({"lifecycle": {"preStop": {"exec": {"command": ["sleep", "50"]}}}}, 40, 40),
         ({"command": ["/bin/bash", "-c"], "args": ["set -e\nvllm serve model"]}, 30, 30),
         ({"command": ["/bin/bash", "-ec", "set -e; vllm serve model"]}, 30, 30),
         ({"command": ["sh", "-c", "exec vllm serve model"]}, 30, EXIT_SECONDS),

@@ -325,12 +325,19 @@ class TestWhichPoolsADeploymentCanUse:
         waiting = deployment({"type": "Recreate"}, name="waiting", chips="9", replicas=2, selector={})
         assert judge_stack(RULE, deployment(selector={}), waiting, node_group(1, "trn1.32xlarge")).violations
 
-    def test_pods_with_few_pools_to_choose_from_choose_first(self) -> None:
+    def test_a_pod_that_could_run_elsewhere_too_may_stand_in_the_way(self) -> None:
         anywhere = deployment({"type": "Recreate"}, name="anywhere", selector={})
-        pools = (node_group(2), node_group(1, "inf2.xlarge", "second"))
-        assert judge_stack(RULE, deployment(), anywhere, *pools).violations
-        pinned = deployment(selector={"node.kubernetes.io/instance-type": "trn1.2xlarge"})
-        assert judge_stack(RULE, pinned, anywhere, node_group(3), pools[1]).passed
+        elsewhere = node_group(1, "inf2.xlarge", "second")
+        for order in ((node_group(2), elsewhere), (elsewhere, node_group(2))):
+            assert judge_stack(RULE, *order, deployment(), anywhere).violations
+            assert judge_stack(RULE, *order, anywhere, deployment()).violations
+        assert judge_stack(RULE, deployment(), anywhere, node_group(3), elsewhere).passed
+
+    def test_a_label_whose_value_is_not_known_rules_no_pool_out(self) -> None:
+        props = without(node_group(1).props, ("nodeGroupName",))
+        unnamed = Given("aws:eks/nodeGroup:NodeGroup", props, "neuron")
+        selector = {"eks.amazonaws.com/nodegroup": "some-name"}
+        assert judge_stack(RULE, deployment(selector=selector), unnamed).violations
 
 
 class TestUnknownAndUnlimitedCapacity:

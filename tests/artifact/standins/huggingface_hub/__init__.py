@@ -39,7 +39,8 @@ class HfApi:
         return SimpleNamespace(siblings=siblings)
 
 
-def snapshot_download(name: str, revision: str, local_dir: Path, ignore_patterns: list[str]) -> str:
+def snapshot_download(_name: str, *, revision: str, local_dir: Path, ignore_patterns: list[str]) -> str:
+    assert len(revision) == 40, "a branch moves"
     notes = local_dir / ".cache" / "huggingface"
     notes.mkdir(parents=True, exist_ok=True)
     behaviour = os.environ.get("STANDIN_HUB")

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 
-class OfflineModeIsEnabled(ConnectionError):
+class OfflineModeIsEnabled(ConnectionError):  # noqa: N818 - its real name
     """The process must not ask the hub."""
 
 

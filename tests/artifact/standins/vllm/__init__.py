@@ -48,7 +48,7 @@ def _nxdi(config: str) -> dict[str, object]:
         # It does not look at the arguments: with artifacts there, they are ignored with a warning.
         return {"how": "loaded", "own": found == config, "whole": content == graph(found, "model.pt")}
     except FileNotFoundError:
-        print("failed to load the model. Recompiling...", flush=True)
+        sys.stderr.write("failed to load the model. Recompiling...\n")
     _write(artifacts / "neuron_config.json", config.encode())
     for name in ("context_encoding_model", "token_generation_model"):
         digest = hashlib.md5(f"{config}{name}".encode(), usedforsecurity=False).hexdigest()
@@ -60,7 +60,7 @@ def _nxdi(config: str) -> dict[str, object]:
 
 def _compile_module(module: Path, config: str) -> None:
     if (module / "model.done").exists():
-        print(f"using a cached neff at {module}", flush=True)
+        sys.stderr.write(f"using a cached neff at {module}\n")
         return
     if (module / "model.log").exists():
         sys.exit(f"cached failure: {(module / 'model.log').read_text()}")
@@ -68,7 +68,7 @@ def _compile_module(module: Path, config: str) -> None:
     _compiler(module)
     _write(module / "model.neff", graph(config, module.name))
     _write(module / "model.done", b"")
-    print(f"compiled {module.name}", flush=True)
+    sys.stderr.write(f"compiled {module.name}\n")
 
 
 def _compiler(module: Path) -> None:
