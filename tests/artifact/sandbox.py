@@ -1,8 +1,10 @@
 """Runs the real programs as they run in a pod, with stand-ins for what is around them."""
 
+import contextlib
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
@@ -121,7 +123,12 @@ class Sandbox:
 
     def end(self, process: subprocess.Popen[str]) -> Ended:
         """Wait for a program that was started."""
-        log, _ = process.communicate(timeout=LONGEST_SECONDS)
+        try:
+            log, _ = process.communicate(timeout=LONGEST_SECONDS)
+        finally:
+            # Its children, too, which hold the pipe open.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         message = self.directory / "termination"
         return Ended(process.returncode, log, message.read_text() if message.exists() else "")
 

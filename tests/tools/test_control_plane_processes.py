@@ -12,12 +12,17 @@ from tools.control_plane.processes import end_processes, recorded_processes
 @contextmanager
 def sleeping_process(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process with `arguments` in its command line."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *arguments])
+    script = "import time; print(flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE)
+    assert process.stdout is not None
     try:
+        # Before its first line it may not have its command line yet.
+        process.stdout.readline()
         yield process
     finally:
         process.kill()
         process.wait()
+        process.stdout.close()
 
 
 def record(directory: Path, name: str, pid: int | str) -> None:

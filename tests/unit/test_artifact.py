@@ -1,6 +1,7 @@
 """The artifact's key: every input that changes what is compiled changes it, nothing else does."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 import pytest
@@ -28,7 +29,7 @@ CHANGED: dict[str, object] = {
 }
 
 
-def usual(changed: Model | None = None, overrides: dict[str, object] | None = None) -> Artifact:
+def usual(changed: Model | None = None, overrides: Mapping[str, object] | None = None) -> Artifact:
     overridden = OVERRIDES if overrides is None else overrides
     return artifact(image_line("nxdi-0.13"), changed or model(), overridden, instance_type("trn1.2xlarge"))
 

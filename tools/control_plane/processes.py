@@ -22,7 +22,7 @@ class Process:
 
     @property
     def is_running(self) -> bool:
-        """Whether the pid is still the process that was recorded. A zombie is not: it has no command line left."""
+        """Whether the pid is still the process that was recorded. One that is ending has no command line any more."""
         return f"{self.owner}/" in _command_line(self.pid)
 
 
@@ -43,19 +43,36 @@ def end_processes(processes: Iterable[Process]) -> None:
     for process in running:
         os.kill(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + _END_SECONDS
-    while left := [process for process in running if process.is_running]:
+    while left := [process for process in running if not _has_ended(process.pid)]:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{left[0].name} (pid {left[0].pid}) does not end")
         time.sleep(_POLL_SECONDS)
 
 
+_PROC = Path("/proc")
+_HAS_PROC = (_PROC / "self" / "cmdline").exists()
+
+
 def _command_line(pid: int) -> str:
-    if Path("/proc/self/cmdline").exists():
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            return ""
-    result = subprocess.run(
-        ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return result.stdout
+    if _HAS_PROC:
+        return _read(_PROC / str(pid) / "cmdline").replace("\0", " ")
+    return _ps("command", pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Gone, or a zombie. Only then are its ports and files closed: the command line is empty a little earlier."""
+    # The state follows the name of the program, which is in parentheses and may have any character.
+    state = _read(_PROC / str(pid) / "stat").rpartition(")")[2] if _HAS_PROC else _ps("stat", pid)
+    return not state.strip() or state.strip()[0] in "ZX"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _ps(column: str, pid: int) -> str:
+    command = ["ps", "-ww", "-o", f"{column}=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ _ANALYZER = "analyzer"
 _NO_DEBUGGER = "this small language host does not attach debuggers; install the official Pulumi distribution"
 # Each running plugin holds a thread for its whole life; threads are only made when needed.
 _MAX_CALLS = 128
-_ANSWER_SECONDS = 0.5
+_POLL_SECONDS = 0.2
 
 
 def version() -> str:
@@ -79,11 +78,6 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         """Interrupt the running programs; their Run calls then end."""
         for child in tuple(self._programs):
             child.interrupt()
-
-    def wait_for_programs(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while self._programs and time.monotonic() < deadline:
-            time.sleep(0.05)
 
     def RunPlugin(  # noqa: N802
         self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
@@ -143,12 +137,12 @@ def serve(engine_address: str, stop: threading.Event) -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
-    stop.wait()
+    # A signal may reach one of gRPC's threads: Python's handler then runs only when this one looks up.
+    while not stop.wait(_POLL_SECONDS):
+        pass
     host.interrupt()
-    host.wait_for_programs(INTERRUPT_GRACE_SECONDS)
-    # Answers can still be sent; then the calls that remain are cancelled, which ends their children. The wait has an end
-    # of its own because gRPC's sometimes has none after a client has gone away.
-    server.stop(grace=_ANSWER_SECONDS).wait(_ANSWER_SECONDS)
+    # Past the grace period the calls are cancelled, which ends their children.
+    server.stop(grace=INTERRUPT_GRACE_SECONDS).wait()
 
 
 def _interpreter(

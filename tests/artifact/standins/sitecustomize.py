@@ -232,12 +232,10 @@ def request(path: str, method: str, content: bytes | None = None) -> bytes:
 
 def refresh() -> None:
     """With a bucket behind: bring what is new there to the mount's directory, which is only its mirror."""
+    if not BUCKET or getattr(_thread, "is_mountpoint", False):
+        return
     with _listing:
-        if (
-            not BUCKET
-            or getattr(_thread, "is_mountpoint", False)
-            or time.monotonic() < _last_listing[0] + LISTING_SECONDS
-        ):
+        if time.monotonic() < _last_listing[0] + LISTING_SECONDS:
             return
         _last_listing[0] = time.monotonic()
         with mountpoint():
