@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import yaml
-from kubernetes import client, config
 
 from neuron.startup import COLD
 from tools import toolchain
 from tools.control_plane.api import Api
+from tools.control_plane.nodes import Object
 from tools.control_plane.plane import ControlPlane, ControlPlaneError
 from tools.control_plane.stack_file import StackFileError, read_node_groups
 from tools.control_plane.status import format_status, read_status
@@ -90,15 +90,15 @@ def _copy_project() -> None:
 
 
 def _summary(plane: ControlPlane) -> str:
-    config.load_kube_config(str(plane.kubeconfig))
-    deployments = client.AppsV1Api().list_deployment_for_all_namespaces(
-        label_selector="app.kubernetes.io/part-of=neuron-serving"
-    )
-    servers = [
-        f"{one.metadata.namespace}/{one.metadata.name}: {one.status.available_replicas or 0} of {one.spec.replicas} ready"
-        for one in deployments.items
-    ]
-    return "\n".join(["", format_status(read_status(Api(plane.kubeconfig))), *servers, "", _NEXT])
+    api = Api(plane.kubeconfig)
+    deployments = api.get("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io/part-of=neuron-serving")["items"]
+    return "\n".join(["", format_status(read_status(api)), *map(_readiness, deployments), "", _NEXT])
+
+
+def _readiness(deployment: Object) -> str:
+    metadata, wanted = deployment["metadata"], deployment["spec"]["replicas"]
+    available = deployment["status"].get("availableReplicas", 0)
+    return f"{metadata['namespace']}/{metadata['name']}: {available} of {wanted} pods available"
 
 
 def main() -> int:
