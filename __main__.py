@@ -4,6 +4,7 @@ import pulumi
 
 from components.cluster import Cluster
 from components.configuration import hf_token, load_settings
+from components.model_cache import ModelCache
 from components.namespace import Namespace
 from components.nodegroup import ExistingNodeGroup
 from components.plans import serving_plans
@@ -17,7 +18,11 @@ cluster = Cluster("cluster", settings.cluster)
 for group in settings.node_groups:
     ExistingNodeGroup(group)
 
-namespaces = {name: Namespace(name, cluster.provider, hf_token()) for name in {plan.namespace: None for plan in plans}}
+cache = ModelCache("model-cache", settings.model_cache, cluster.provider) if settings.model_cache else None
+
+namespaces = {
+    name: Namespace(name, cluster.provider, hf_token(), cache) for name in {plan.namespace: None for plan in plans}
+}
 
 servers = [Serving(plan, cluster.provider, namespaces[plan.namespace]) for plan in plans]
 

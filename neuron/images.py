@@ -200,15 +200,17 @@ def support_doubt(version: tuple[int, int], families: Iterable[str]) -> str | No
     return None
 
 
-def model_arguments(line: ImageLine, model: Model, neuron_config: Mapping[str, object]) -> tuple[str, ...]:
+def model_arguments(
+    line: ImageLine, model: Model, neuron_config: Mapping[str, object], model_path: str
+) -> tuple[str, ...]:
     """The arguments that shape the compiled graph: alike for compiling and serving, or the artifacts do not load.
 
-    `neuron_config` holds compiler settings such as `enable_bucketing`. The revision is pinned for the tokenizer too.
+    `neuron_config` holds compiler settings such as `enable_bucketing`. `model_path` is the directory that holds the
+    weights at the pinned revision; clients still name the model by its id.
     """
     arguments = [
-        f"--model={model.id}",
-        f"--revision={model.revision}",
-        f"--tokenizer-revision={model.revision}",
+        f"--model={model_path}",
+        f"--served-model-name={model.id}",
         f"--dtype={model.dtype}",
         f"--max-model-len={model.max_model_len}",
         f"--max-num-seqs={model.max_num_seqs}",

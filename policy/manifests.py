@@ -70,8 +70,12 @@ def _manifests(resource: Resource, node: Node) -> Iterator[Manifest]:
         return
     _, api_version, token_kind = [*resource.type.split(":", 2), "", ""][:3]
     is_patch = token_kind.endswith(_PATCH)
-    fallback = (api_version, token_kind.removesuffix(_PATCH))
-    yield from _expand(node, fallback, resource, is_patch)
+    kind = token_kind.removesuffix(_PATCH)
+    # Most tokens tell group and kind, and spare reading them; CustomResource and the like do not.
+    if "/" in api_version and not kind.endswith(_LIST):
+        yield Manifest(_group(api_version), kind, node, resource, is_patch)
+        return
+    yield from _expand(node, (api_version, kind), resource, is_patch)
 
 
 def _expand(node: Node, fallback: tuple[str, str], resource: Resource, is_patch: bool) -> Iterator[Manifest]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 
 from neuron.errors import ImpossibleInputError
 from neuron.instances import CHIP_RESOURCE, INSTANCE_TYPE_LABEL, INSTANCE_TYPES, InstanceType
@@ -158,14 +160,16 @@ def _first_text(node: Node, *keys: str) -> str | None:
     return next((text for key in keys if (text := node.at(key).text()) is not None), None)
 
 
-def _type_labels(instance: InstanceType) -> dict[str, str | None]:
-    return {
+@cache
+def _type_labels(instance: InstanceType) -> Mapping[str, str | None]:
+    labels: dict[str, str | None] = {
         INSTANCE_TYPE_LABEL: instance.name,
         LEGACY_INSTANCE_TYPE_LABEL: instance.name,
         **{f"{owner}/instance-family": instance.family for owner in LABEL_OWNERS},
         **{f"{owner}/instance-category": instance.quota_family for owner in LABEL_OWNERS},
         **{f"{owner}/instance-size": instance.name.partition(".")[2] for owner in LABEL_OWNERS},
     }
+    return MappingProxyType(labels)
 
 
 def _selects(pod: PodSpec, labels: Mapping[str, str | None], has_all_labels: bool) -> bool:

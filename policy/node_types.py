@@ -28,9 +28,8 @@ def stated_families(pod: PodSpec) -> frozenset[str]:
 
 def stated_types(pod: PodSpec) -> tuple[InstanceType, ...]:
     """The Neuron instance types that the pod's own selectors leave; none where they name no type or family."""
-    if not stated_families(pod):
-        return ()
-    return tuple(one for one in INSTANCE_TYPES.values() if selects_type(pod, one))
+    families = stated_families(pod)
+    return tuple(one for one in INSTANCE_TYPES.values() if one.family in families and selects_type(pod, one))
 
 
 def pool_types(pod: PodSpec, pools: Iterable[NodePool]) -> tuple[InstanceType, ...]:

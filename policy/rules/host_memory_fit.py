@@ -31,7 +31,7 @@ def judge_resource(resource: Resource) -> Iterator[Violation]:
 def judge_stack(stack: Stack) -> Iterator[Violation]:
     """Judge the pods whose node type only a pool of the stack says, and those that ask through DRA claims."""
     claims, pools = device_claims(stack), node_pools(stack)
-    for resource in stack.resources:
+    for resource in stack.resources if claims or pools else ():
         for workload in _neuron_workloads(resource, claims):
             if not asks_for_neuron(workload):
                 yield from _judge(workload, pools)

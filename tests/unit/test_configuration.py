@@ -62,7 +62,7 @@ def test_good_values_are_taken() -> None:
     [
         (
             {"sevring": []},
-            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving; "
+            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache; "
             "fix: remove it or correct its spelling",
         ),
         ({"serving.0.replicas": 0}, "serving[0].replicas: found 0; allowed: 1 or more; fix: correct the value"),

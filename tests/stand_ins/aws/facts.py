@@ -176,7 +176,6 @@ FACTS: Mapping[str, Facts] = {
             "createdAt": "2026-01-01T00:00:00Z",
             "endpoint": "{control_plane_endpoint}",
             "certificateAuthority": {"data": "{control_plane_authority}"},
-            "certificateAuthorities": [{"data": "{control_plane_authority}"}],
             "identities": [{"oidcs": [{"issuer": "https://oidc.eks.{region}.stand-in.invalid/id/{hex:32}"}]}],
             "vpcConfig": {"clusterSecurityGroupId": "sg-{hex:17}"},
             "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": "172.20.0.0/16"},
@@ -205,7 +204,7 @@ FACTS: Mapping[str, Facts] = {
     "aws:eks/addon:Addon": Facts(
         "{clusterName}:{addonName}",
         _EKS_ARN + "addon/{clusterName}/{addonName}/{hex:8}",
-        ("clusterName", "addonName", "namespace"),
+        ("clusterName", "addonName", "namespaceConfig"),
         {"createdAt": "2026-01-01T00:00:00Z", "modifiedAt": "2026-01-01T00:00:00Z"},
     ),
     "aws:eks/accessEntry:AccessEntry": Facts(

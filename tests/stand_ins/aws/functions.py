@@ -1,4 +1,4 @@
-"""Functions of the aws plugin: plain arithmetic here, or a question to the AWS API at AWS_ENDPOINT_URL, which is moto."""
+"""Functions of the aws plugin: computed here, or asked of the AWS API at AWS_ENDPOINT_URL, which is moto."""
 
 import json
 import os

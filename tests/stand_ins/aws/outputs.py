@@ -85,13 +85,13 @@ def update(token: str, old_outputs: Properties, old_inputs: Properties, new: Pro
     """The outputs after an update in place: what AWS computed stays, but for what it counts on."""
     optional = old_inputs.keys() - new.keys() - _expected(token).keys()
     outputs = {name: value for name, value in old_outputs.items() if name not in optional}
-    outputs |= {name: _computed(outputs.get(name), given) for name, given in old_inputs.items()}
+    outputs |= {name: _computed(outputs.get(name), given) for name, given in old_inputs.items() if name in new}
     outputs = _with_known(outputs, token, new, scope)
     changed = {name for name in old_inputs.keys() | new.keys() if old_inputs.get(name) != new.get(name)}
     if changed - {"tags", DEFAULTS_KEY}:
         for name in facts(token).revised:
             count = outputs[name]
-            outputs[name] = count + 1 if isinstance(count, int) else UNKNOWN
+            outputs[name] = count + 1 if isinstance(count, int | float) else UNKNOWN
     return outputs
 
 

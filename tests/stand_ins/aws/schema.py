@@ -46,7 +46,9 @@ def resource(token: str) -> Resource | None:
     resource_class = _class(token)
     if resource_class is None:
         return None
-    inputs: type = getattr(sys.modules[resource_class.__module__], f"{resource_class.__name__}Args")
+    module, name = sys.modules[resource_class.__module__], resource_class.__name__
+    # InitArgs where a part of another resource has the name already.
+    inputs: type = getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
     names = sdk.resource_py_to_pulumi_names(resource_class)
     getters = {names[name]: getter for name, getter in vars(resource_class).items() if name in names}
     present = {name for name, getter in getters.items() if not _is_optional(getter)}

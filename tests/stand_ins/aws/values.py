@@ -12,7 +12,7 @@ Properties = dict[str, Value]
 
 
 def from_struct(struct: struct_pb2.Struct) -> Properties:
-    """The properties of a message; whole numbers as int."""
+    """The properties of a message; numbers are float, as in the message."""
     properties: Properties = json_format.MessageToDict(struct)
     return properties
 
