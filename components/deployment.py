@@ -17,6 +17,7 @@ from neuron.memory import SHARED_MEMORY_GIB
 from neuron.model import Model, storage_gib
 from neuron.placement import cpu_request_millicores
 from neuron.rollout import Probe, Rollout
+from neuron.startup import StartUp
 
 # The pod's own disk: below it, `model` (weights) and `artifacts` (compiled graphs), as the programs lay them out.
 _LOCAL_PATH = "/model"
@@ -47,6 +48,7 @@ class ServingPlan:
     model_arguments: tuple[str, ...]
     on_miss: OnMiss
     publishes: bool
+    start: StartUp
     token_secret: str | None
     rollout: Rollout
 

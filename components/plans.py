@@ -49,6 +49,7 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         model_arguments=model_arguments(line, model, serving.neuron_config, MODEL_PATH),
         on_miss=on_miss,
         publishes=published,
+        start=situation.start,
         token_secret=serving.hf_token_secret,
         rollout=derive_rollout(situation),
     )

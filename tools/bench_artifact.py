@@ -100,7 +100,7 @@ def peak_memory_mib(directory: Path, size_bytes: int) -> float:
             "copy_file(Path(sys.argv[1]), Path(sys.argv[2]), lambda count: None, hashed=True);"
             "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"
         )
-        command = [sys.executable, "-c", program, source, Path(place, "target")]
+        command = [sys.executable, "-c", program, str(source), str(Path(place, "target"))]
         return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
 
 

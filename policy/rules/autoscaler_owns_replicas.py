@@ -28,7 +28,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
             scaler = scalers.get(manifest.key)
             if scaler and replicas.is_present():
                 yield Violation(
-                    what=f"spec.replicas is set to {replicas.scalar()}, and {scaler} sets it too",
+                    what=f"spec.replicas is set to {replicas.integer()}, and {scaler} sets it too",
                     where=f"{manifest} (spec.replicas)",
                     fix='leave spec.replicas out, or give the resource ignore_changes=["spec.replicas"]',
                     urn=resource.urn,

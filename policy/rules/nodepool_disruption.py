@@ -17,7 +17,6 @@ from policy.workloads import PodSpec, workloads
 _CONSOLIDATING = frozenset({"WhenEmptyOrUnderutilized", "WhenUnderutilized", None})
 _REASON = "Underutilized"
 _NEVER = "Never"
-_NONE = frozenset({"0", "0%"})
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 
 
@@ -63,7 +62,8 @@ def _allows_none(disruption: Node) -> bool:
         for_this_reason = reasons.is_absent() or _REASON in [node.text() for node in reasons.elements()]
         always = budget.at("schedule").is_absent()
         nodes = budget.at("nodes")
-        if nodes.is_unknown() or (str(nodes.number()) in _NONE and for_this_reason and always):
+        none = nodes.integer() == 0 or nodes.text() == "0%"
+        if nodes.is_unknown() or (none and for_this_reason and always):
             return True
     return False
 

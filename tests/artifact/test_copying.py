@@ -31,7 +31,7 @@ def unwatched(_count: int) -> None:
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     (tmp_path / "source").touch()
     os.truncate(tmp_path / "source", LARGE_MIB * MIB)
-    command = [sys.executable, "-c", PROGRAM, tmp_path / "source", tmp_path / "target"]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "source"), str(tmp_path / "target")]
     peak_kib = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout
     assert (tmp_path / "target").stat().st_size == LARGE_MIB * MIB
     assert int(peak_kib) / 1024 < LARGE_MIB / 4

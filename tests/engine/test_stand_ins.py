@@ -14,6 +14,7 @@ import yaml
 from tests.aws.stand_in import AwsStandIn, json_reply
 from tests.stand_ins import CONTROL_PLANE_VARIABLE
 from tests.stand_ins.aws.provider import NAME as AWS_NAME
+from tests.stand_ins.eks.provider import NAME as EKS_NAME
 from tests.stand_ins.toolchain import with_stand_ins
 from tools import toolchain
 from tools.control_plane import ControlPlane
@@ -46,8 +47,8 @@ class Program:
     directory: Path
     environment: dict[str, str]
 
-    def run(self, *arguments: str) -> str:
-        """Standard output of the CLI, which has to succeed."""
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the CLI, which has to succeed."""
         ended = subprocess.run(
             ["pulumi", *arguments, "--non-interactive", "--color", "never"],
             cwd=self.directory,
@@ -58,11 +59,11 @@ class Program:
             check=False,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
+        return ended
 
     def types(self) -> Counter[str]:
         """How many resources of each type the state has."""
-        deployment = json.loads(self.run("stack", "export"))["deployment"]
+        deployment = json.loads(self.run("stack", "export").stdout)["deployment"]
         return Counter(resource["type"] for resource in deployment.get("resources", []))
 
 
@@ -103,9 +104,10 @@ def test_a_stack_goes_up_from_vpc_to_kubernetes_object_and_down_again(
 ) -> None:
     api = Api(control_plane.kubeconfig)
 
-    output = program.run("preview", "--diff")
-    assert AWS_NAME in output
-    assert "aws:eks/nodeGroup:NodeGroup" in output
+    preview = program.run("preview", "--diff")
+    assert AWS_NAME in preview.stderr
+    assert EKS_NAME in preview.stderr
+    assert 'instanceTypes : [\n            [0]: "inf2.xlarge"' in preview.stdout
 
     program.run("up", "--yes", "--skip-preview")
     types = program.types()
@@ -118,7 +120,7 @@ def test_a_stack_goes_up_from_vpc_to_kubernetes_object_and_down_again(
     program.run("config", "set", "instanceType", "trn1.2xlarge")
     steps = {
         step["urn"].rpartition("::")[2]: step
-        for step in json.loads(program.run("preview", "--json"))["steps"]
+        for step in json.loads(program.run("preview", "--json").stdout)["steps"]
         if step["op"] != "same"
     }
     assert steps.keys() == {"neuron"}

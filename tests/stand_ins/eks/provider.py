@@ -10,6 +10,7 @@ from tests.stand_ins.eks.cluster import INPUTS, Cluster
 
 VERSION = metadata.version("pulumi-eks")
 NAME = f"stand-in for pulumi-eks {VERSION}"
+_NOTICE = f"{NAME}: this cluster is of the same resources as the real one's, and its control plane a local one"
 _CLUSTER = "eks:index:Cluster"
 _SUBNETS = ("subnetIds", "privateSubnetIds", "publicSubnetIds")
 
@@ -33,6 +34,7 @@ class EksProvider(Provider):
         for key, reason in _faults(inputs):
             raise pulumi.InputPropertyError(key, f"{NAME}: {key} {reason}")
         cluster = Cluster(name, inputs, options)
+        pulumi.log.info(_NOTICE, cluster)
         return ConstructResult(cluster.urn, cluster.outputs)
 
 
