@@ -5,10 +5,10 @@ from pathlib import Path
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.settings import ClusterSettings
+from components.settings import KubeconfigCluster
 
 
-def kubeconfig_path(settings: ClusterSettings) -> Path:
+def kubeconfig_path(settings: KubeconfigCluster) -> Path:
     """Where the kubeconfig is: a relative path starts at the project's root, `~` at the user's home."""
     return Path(pulumi.get_root_directory()) / Path(settings.kubeconfig).expanduser()
 
@@ -18,7 +18,7 @@ class Cluster(pulumi.ComponentResource):
 
     provider: kubernetes.Provider
 
-    def __init__(self, name: str, settings: ClusterSettings, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, settings: KubeconfigCluster, opts: pulumi.ResourceOptions | None = None) -> None:
         """Register the provider."""
         super().__init__("neuron-serving:index:Cluster", name, {}, opts)
         self.provider = kubernetes.Provider(

@@ -31,6 +31,14 @@ def chips_per_pod(tensor_parallel: int, instance: InstanceType) -> int:
     return -(-tensor_parallel // instance.logical_cores_per_chip)
 
 
+def needs_neighbouring_chips(chips: int, instance: InstanceType) -> bool:
+    """Whether a pod's chips must lie side by side, which only the Neuron scheduler extension sees to.
+
+    One chip, or all of a node's, need no such care (Neuron documentation, "Neuron Scheduler Extension").
+    """
+    return 1 < chips < instance.chips
+
+
 def cpu_request_millicores(chips: int, instance: InstanceType) -> int:
     """The CPU request of a pod that takes `chips` chips, in steps of 100 millicores."""
     share = instance.allocatable_cpu_millicores * chips / instance.chips

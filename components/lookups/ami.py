@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from components.faults import ConfigurationError, Fault
 from components.lookups.aws import Aws, AwsError
-from neuron.ami import AMI_NAME_PREFIX, AmiRelease, compatible, days_between, newest_compatible_date, parse_release
+from neuron.ami import AMI_NAME_PREFIX, AmiRelease, days_between, parse_release
 from neuron.errors import ImpossibleInputError
-from neuron.images import ImageLine
 
 RECOMMENDED = "recommended"
 
@@ -56,22 +55,6 @@ def pinned_ami(aws: Aws, path: str, kubernetes_version: str, release_version: st
         f"set {nearest}, the nearest" if nearest else "leave it out: the preview names the recommended release",
     )
     raise ConfigurationError([fault])
-
-
-def driver_faults(path: str, line: ImageLine, release: AmiRelease) -> tuple[Fault, ...]:
-    """The fault of a release whose driver the image line is known not to run on; nothing if it may."""
-    judged = compatible(line, release)
-    if judged.verdict != "incompatible":
-        return ()
-    date = newest_compatible_date(line)
-    return (
-        Fault(
-            path,
-            judged.reason,
-            "a release with a driver in that range",
-            f"pin the release of {date}, the newest known one" if date else "use another image line",
-        ),
-    )
 
 
 def _parse(path: str, kubernetes_version: str, release_version: str) -> AmiRelease:

@@ -7,11 +7,12 @@ import pytest
 from components.faults import ConfigurationError
 from components.lookups import zones
 from components.lookups.addons import AddonVersion, addon_version, addon_versions
-from components.lookups.ami import driver_faults, pinned_ami, recommended_ami
+from components.lookups.ami import pinned_ami, recommended_ami
 from components.lookups.aws import Aws, AwsError
 from components.lookups.instances import instance_type_differences
 from components.lookups.quotas import live_quotas, used_by_others_vcpus
 from components.lookups.zones import Subnet, subnets, subnets_in_zones, subnets_of_vpc, zone_ids_offering
+from components.platform_checks import driver_faults
 from neuron.ami import parse_release
 from neuron.images import image_line
 from neuron.instances import INSTANCE_TYPES, InstanceType, instance_type
