@@ -1,7 +1,8 @@
 """Reads the running stack's configuration: the one place that knows how Pulumi hands it over."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pulumi
@@ -12,7 +13,9 @@ from pydantic_core import ErrorDetails
 from components.checks import check
 from components.cluster import kubeconfig_path
 from components.faults import ConfigurationError, Fault
-from components.settings import ClusterSettings, KubeconfigCluster, Settings
+from components.lookups.aws import AwsError, connect
+from components.platform import NOTHING, Platform, look_up
+from components.settings import ClusterSettings, CreatedCluster, ExistingCluster, KubeconfigCluster, Settings
 
 HF_TOKEN_KEY = "hfToken"  # noqa: S105 - the name of a key, not a token
 UNKNOWN_KEY = "an unknown key"
@@ -25,14 +28,32 @@ def load_settings() -> Settings:
     configuration = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
     raw = {key.removeprefix(prefix): value for key, value in configuration.items() if key.startswith(prefix)}
     token_is_secret = runtime_config.is_config_secret(f"{prefix}{HF_TOKEN_KEY}")
-    try:
+    with _refusing():
         settings = parse_settings(raw, token_is_secret=token_is_secret)
         _check_kubeconfig(settings.cluster)
         return settings
+
+
+def load_platform(settings: Settings) -> Platform:
+    """What AWS says about the running stack, where that is on EKS by itself; RunError as above."""
+    if not isinstance(settings.cluster, CreatedCluster | ExistingCluster):
+        return NOTHING
+    with _refusing():
+        return look_up(settings, connect(pulumi.Config("aws").get("region")))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn faults, and a missing answer of AWS, into what Pulumi shows without a traceback."""
+    try:
+        yield
     except ConfigurationError as error:
         count = len(error.faults)
         heading = f"{count} {'fault' if count == 1 else 'faults'} in the configuration of stack {pulumi.get_stack()}"
         raise pulumi.RunError(f"{heading}; nothing was changed\n{error}") from None
+    except AwsError as error:
+        heading = f"AWS gave no answer about stack {pulumi.get_stack()}; nothing was changed"
+        raise pulumi.RunError(f"{heading}\n{error}") from None
 
 
 def _check_kubeconfig(cluster: ClusterSettings) -> None:

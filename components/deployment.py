@@ -26,6 +26,7 @@ _PROGRAMS_PATH = "/programs"
 class ServingPlan:
     """Everything about one model server that is decided before anything is registered.
 
+    `scheduler` is the name of the scheduler that places the pods, None for the cluster's own.
     `token_secret` names a Secret that exists already, None where the stack's own token is used, or none at all.
     """
 
@@ -40,6 +41,7 @@ class ServingPlan:
     model_arguments: tuple[str, ...]
     token_secret: str | None
     rollout: Rollout
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
 
 def _pod_spec(plan: ServingPlan, references: References) -> core.PodSpecArgsDict:
     return {
+        **({"scheduler_name": plan.scheduler} if plan.scheduler else {}),
         "service_account_name": references.service_account,
         "automount_service_account_token": False,
         "node_selector": {INSTANCE_TYPE_LABEL: plan.instance.name},

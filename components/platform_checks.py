@@ -101,6 +101,8 @@ def _created_group(path: str, group: NodeGroupSettings, create: CreateSettings, 
             "mode create or existing: node groups are made with the cluster's EKS name",
             "leave create out, or change cluster.mode",
         )
+    if create.subnet_ids and isinstance(settings.cluster, CreatedCluster) and settings.cluster.vpc_cidr is not None:
+        yield Fault(f"{path}.subnetIds", "subnets, beside cluster.vpcCidr", "none: the VPC is made here", "drop them")
     if create.min_nodes is not None and create.min_nodes > group.nodes:
         yield Fault(f"{path}.minNodes", str(create.min_nodes), f"{group.nodes} (nodes) or less", "lower it")
     if (create.purchase in RESERVED) != (create.reservation_id is not None):

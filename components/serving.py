@@ -1,5 +1,7 @@
 """The serving layer: a vLLM server for one model, reachable inside the cluster."""
 
+from functools import reduce
+
 import pulumi
 import pulumi_kubernetes as kubernetes
 
@@ -27,9 +29,13 @@ class Serving(pulumi.ComponentResource):
         namespace: Namespace,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Register the layer in `namespace`, which also knows where the Hugging Face token is."""
+        """Register the layer in `namespace`, which also knows where the Hugging Face token is.
+
+        Only the Deployment waits for what `opts` says that the layer depends on.
+        """
         super().__init__("neuron-serving:index:Serving", plan.name, {}, opts)
         child = pulumi.ResourceOptions(parent=self, provider=provider)
+        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         metadata: kubernetes.meta.v1.ObjectMetaArgsDict = {"namespace": namespace.name, "labels": labels(plan)}
 
         account = kubernetes.core.v1.ServiceAccount(
@@ -54,7 +60,7 @@ class Serving(pulumi.ComponentResource):
             plan.name,
             metadata=metadata,
             spec=deployment_spec(plan, references),
-            opts=pulumi.ResourceOptions.merge(child, _deadline(plan.rollout.await_timeout_seconds)),
+            opts=reduce(pulumi.ResourceOptions.merge, [child, needed, _deadline(plan.rollout.await_timeout_seconds)]),
         )
         # The Deployment's own await has seen its pods ready; waiting for their endpoints again takes ten seconds more.
         service = kubernetes.core.v1.Service(

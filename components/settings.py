@@ -242,3 +242,8 @@ class Settings(_Section):
     def node_group(self, name: str) -> NodeGroupSettings | None:
         """The node group of that name, None if the stack file has none."""
         return next((group for group in self.node_groups if group.name == name), None)
+
+    @property
+    def existing_node_groups(self) -> tuple[NodeGroupSettings, ...]:
+        """The node groups that others made."""
+        return tuple(group for group in self.node_groups if group.create is None)

@@ -8,6 +8,8 @@ from neuron.instances import InstanceType
 # (src) a saturated server used 384 millicores of its 4000; the other half of the share is left to the daemons of the
 # node and to bursts such as a compilation, which no limit holds back.
 CPU_REQUEST_SHARE = 0.5
+# The scheduler that asks the Neuron scheduler extension, as the Neuron Helm chart names it.
+NEURON_SCHEDULER = "my-scheduler"
 
 
 @dataclass(frozen=True)
