@@ -65,7 +65,7 @@ class Addons(pulumi.ComponentResource):
 
     def _identity(
         self, addon: str
-    ) -> tuple[list[aws.eks.AddonPodIdentityAssociationArgsDict] | None, list[pulumi.Resource]]:
+    ) -> "tuple[list[aws.eks.AddonPodIdentityAssociationArgsDict] | None, list[pulumi.Resource]]":
         known = ADDONS[addon]
         if known.service_account is None:
             return None, []

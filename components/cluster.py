@@ -8,9 +8,8 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from components.addons import Addons, before_nodes, with_nodes
-from components.control_plane import ClusterNetwork, cluster_name, control_plane
 from components.lookups.clusters import EksCluster
-from components.network import Network
+from components.network import ClusterNetwork, Network
 from components.nodegroup import Placement, SystemNodeGroup
 from components.platform import NodeGroupPlan, Platform
 from components.roles import CNI_POLICY
@@ -132,9 +131,13 @@ class Cluster(pulumi.ComponentResource):
         return pulumi.Output.from_input(eks_kubeconfig(platform.cluster, platform.region))
 
     def _create(self, name: str, settings: CreatedCluster, platform: Platform) -> pulumi.Output[str]:
-        self.eks_name = cluster_name()
+        # pulumi_eks takes a second to import: only a stack that makes its cluster pays for it.
+        from components.control_plane import control_plane
+
+        # Known before the cluster is made, so that previews show where things go.
+        self.eks_name = f"{pulumi.get_project()}-{pulumi.get_stack()}"
         network = self._cluster_network(name, settings, platform)
-        made = control_plane(name, settings, network, self)
+        made = control_plane(name, self.eks_name, settings, network, self)
         first = Addons(
             f"{name}-before-nodes",
             self.eks_name,

@@ -1,11 +1,10 @@
 """A control plane made here, by pulumi-eks."""
 
-from dataclasses import dataclass
-
 import pulumi
 import pulumi_aws as aws
 import pulumi_eks as eks
 
+from components.network import ClusterNetwork
 from components.settings import CreatedCluster
 from components.tags import stack_tags
 
@@ -14,21 +13,9 @@ LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 KEY_DELETION_DAYS = 30
 
 
-@dataclass(frozen=True)
-class ClusterNetwork:
-    """Where the control plane has its interfaces; `public_subnet_ids` only for load balancers."""
-
-    vpc_id: pulumi.Input[str] | None
-    private_subnet_ids: list[pulumi.Input[str]]
-    public_subnet_ids: list[pulumi.Input[str]]
-
-
-def cluster_name() -> str:
-    """The EKS name of the running stack's cluster, known before it is made."""
-    return f"{pulumi.get_project()}-{pulumi.get_stack()}"
-
-
-def control_plane(name: str, settings: CreatedCluster, network: ClusterNetwork, parent: pulumi.Resource) -> eks.Cluster:
+def control_plane(
+    name: str, eks_name: str, settings: CreatedCluster, network: ClusterNetwork, parent: pulumi.Resource
+) -> eks.Cluster:
     """Register key and cluster.
 
     Without a node group, add-ons and security groups of pulumi-eks: EKS's own security group joins nodes and control
@@ -37,7 +24,7 @@ def control_plane(name: str, settings: CreatedCluster, network: ClusterNetwork, 
     child = pulumi.ResourceOptions(parent=parent)
     key = aws.kms.Key(
         name,
-        description=f"Secrets of the cluster {cluster_name()}",
+        description=f"Secrets of the cluster {eks_name}",
         enable_key_rotation=True,
         deletion_window_in_days=KEY_DELETION_DAYS,
         tags=stack_tags(name),
@@ -46,7 +33,7 @@ def control_plane(name: str, settings: CreatedCluster, network: ClusterNetwork, 
     public = bool(settings.public_access_cidrs)
     return eks.Cluster(
         name,
-        name=cluster_name(),
+        name=eks_name,
         version=settings.version,
         upgrade_policy={"support_type": "STANDARD"},
         authentication_mode=eks.AuthenticationMode.API,

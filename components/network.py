@@ -25,6 +25,15 @@ class SubnetCidrs:
     public: str
 
 
+@dataclass(frozen=True)
+class ClusterNetwork:
+    """Where a control plane has its interfaces; `public_subnet_ids` only for load balancers."""
+
+    vpc_id: pulumi.Input[str] | None
+    private_subnet_ids: list[pulumi.Input[str]]
+    public_subnet_ids: list[pulumi.Input[str]]
+
+
 def subnet_cidrs(cidr: str, zones: int) -> tuple[SubnetCidrs, ...]:
     """Networks for up to seven zones. A zone's place decides, so that adding a zone moves no other."""
     if zones > MAXIMUM_ZONES:
@@ -98,7 +107,7 @@ class Network(pulumi.ComponentResource):
         name: str,
         gateway_id: pulumi.Input[str] | None = None,
         nat_gateway_id: pulumi.Input[str] | None = None,
-    ) -> aws.ec2.RouteTable:
+    ) -> "aws.ec2.RouteTable":
         table = aws.ec2.RouteTable(name, vpc_id=self.vpc_id, tags=stack_tags(name), opts=self._child)
         aws.ec2.Route(
             name,
@@ -111,7 +120,7 @@ class Network(pulumi.ComponentResource):
         return table
 
     def _subnet(
-        self, name: str, zone_id: str, cidr: str, role: dict[str, str], routes: aws.ec2.RouteTable
+        self, name: str, zone_id: str, cidr: str, role: dict[str, str], routes: "aws.ec2.RouteTable"
     ) -> pulumi.Output[str]:
         subnet = aws.ec2.Subnet(
             name,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
-from pulumi_aws import ec2
 
 from components.platform import NodeGroupPlan
 from components.roles import node_role
@@ -66,7 +65,7 @@ class NodeGroup(pulumi.ComponentResource):
         super().__init__("neuron-serving:index:NodeGroup", plan.name, {}, opts)
         depends_on = opts.depends_on if opts else None
         role, attachments = node_role(plan.name, self, placement.node_policies)
-        template = ec2.LaunchTemplate(plan.name, launch_template(plan), opts=pulumi.ResourceOptions(parent=self))
+        template = aws.ec2.LaunchTemplate(plan.name, launch_template(plan), opts=pulumi.ResourceOptions(parent=self))
         group = aws.eks.NodeGroup(
             plan.name,
             cluster_name=placement.cluster_name,
@@ -121,7 +120,7 @@ class SystemNodeGroup(pulumi.ComponentResource):
         super().__init__("neuron-serving:index:SystemNodeGroup", name, {}, opts)
         depends_on = opts.depends_on if opts else None
         role, attachments = node_role(name, self, placement.node_policies)
-        template = ec2.LaunchTemplate(
+        template = aws.ec2.LaunchTemplate(
             name,
             _node_template(name, SYSTEM_DISK_GIB, DEFAULT_THROUGHPUT_MIB_PER_SECOND),
             opts=pulumi.ResourceOptions(parent=self),
@@ -153,7 +152,7 @@ class SystemNodeGroup(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def launch_template(plan: NodeGroupPlan) -> ec2.LaunchTemplateArgs:
+def launch_template(plan: NodeGroupPlan) -> "aws.ec2.LaunchTemplateArgs":
     """The launch template of Neuron nodes: no AMI id, so that EKS brings the cluster's part of the user data itself."""
     create = plan.create
     template = _node_template(plan.name, create.disk_gib, create.disk_throughput_mib_per_second)
@@ -161,20 +160,20 @@ def launch_template(plan: NodeGroupPlan) -> ec2.LaunchTemplateArgs:
     if text is not None:
         template.user_data = base64.b64encode(text.encode()).decode()
     if create.reservation_id is not None:
-        template.capacity_reservation_specification = ec2.LaunchTemplateCapacityReservationSpecificationArgs(
-            capacity_reservation_target=ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
+        template.capacity_reservation_specification = aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
+            capacity_reservation_target=aws.ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
                 capacity_reservation_id=create.reservation_id
             )
         )
     if create.purchase == "capacity-block":
-        template.instance_market_options = ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
+        template.instance_market_options = aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
         template.instance_type = plan.instance.name
     return template
 
 
-def _node_template(name: str, disk_gib: int, throughput_mib_per_second: int) -> ec2.LaunchTemplateArgs:
+def _node_template(name: str, disk_gib: int, throughput_mib_per_second: int) -> "aws.ec2.LaunchTemplateArgs":
     """What every node has: IMDSv2 alone, an encrypted disk, no key for SSH, and the stack's tags."""
-    disk = ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+    disk = aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
         volume_type="gp3",
         volume_size=disk_gib,
         throughput=throughput_mib_per_second,
@@ -182,13 +181,13 @@ def _node_template(name: str, disk_gib: int, throughput_mib_per_second: int) -> 
         encrypted="true",
         delete_on_termination="true",
     )
-    return ec2.LaunchTemplateArgs(
-        block_device_mappings=[ec2.LaunchTemplateBlockDeviceMappingArgs(device_name="/dev/xvda", ebs=disk)],
-        metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
+    return aws.ec2.LaunchTemplateArgs(
+        block_device_mappings=[aws.ec2.LaunchTemplateBlockDeviceMappingArgs(device_name="/dev/xvda", ebs=disk)],
+        metadata_options=aws.ec2.LaunchTemplateMetadataOptionsArgs(
             http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=METADATA_HOPS
         ),
         tag_specifications=[
-            ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=stack_tags(name)) for kind in TAGGED
+            aws.ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=stack_tags(name)) for kind in TAGGED
         ],
         update_default_version=True,
         tags=stack_tags(name),

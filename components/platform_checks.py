@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 
 from components.faults import Fault
 from components.settings import CreatedCluster, CreateSettings, ExistingCluster, NodeGroupSettings, Settings
-from neuron.ami import AmiRelease, compatible, newest_compatible_date, parse_release
+from neuron.ami import AmiRelease, compatible, newest_compatible_date, parse_pin
 from neuron.errors import ImpossibleInputError
 from neuron.images import IMAGE_LINES, ImageLine
 from neuron.instances import INSTANCE_TYPES
@@ -114,14 +114,14 @@ def _created_group(path: str, group: NodeGroupSettings, create: CreateSettings, 
 
 
 def _pinned_release(path: str, pin: str, group: NodeGroupSettings, settings: Settings) -> Iterator[Fault]:
+    version = settings.cluster.version if isinstance(settings.cluster, CreatedCluster) else None
     try:
-        release = parse_release(pin)
+        release = parse_pin(pin, version or "")
     except ImpossibleInputError:
-        yield Fault(path, pin, "a release version such as 1.36.2-20260714", "correct the release")
+        yield Fault(path, pin, "a release such as 1.36.2-20260714, or its date, 20260714", "correct the release")
         return
-    if isinstance(settings.cluster, CreatedCluster) and release.kubernetes_version != settings.cluster.version:
-        allowed = f"a release for Kubernetes {settings.cluster.version} (cluster.version)"
-        yield Fault(path, pin, allowed, "pin a release of that version")
+    if version is not None and release.kubernetes_version != version:
+        yield Fault(path, pin, f"a release for Kubernetes {version} (cluster.version)", "pin one, or its date alone")
     for line in image_lines_on(group, settings):
         yield from driver_faults(path, line, release)
 

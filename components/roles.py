@@ -20,7 +20,7 @@ NODE_POLICIES = (
 
 def node_role(
     name: str, parent: pulumi.Resource, extra_policies: Iterable[str] = ()
-) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
+) -> "tuple[aws.iam.Role, list[pulumi.Resource]]":
     """A role for nodes, and the attachments that must be there before the first node starts."""
     role = _role(f"{name}-node", "ec2.amazonaws.com", ["sts:AssumeRole"], parent)
     policies = (*NODE_POLICIES, *extra_policies)
@@ -33,7 +33,7 @@ def pod_role(
     *,
     policy_arn: str | None = None,
     statements: Iterable[Mapping[str, object]] = (),
-) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
+) -> "tuple[aws.iam.Role, list[pulumi.Resource]]":
     """A role that EKS Pod Identity gives to a service account, and its policies: a managed one, or these statements."""
     role = _role(name, "pods.eks.amazonaws.com", ["sts:AssumeRole", "sts:TagSession"], parent)
     policies: list[pulumi.Resource] = []
@@ -52,14 +52,16 @@ def policy_document(statements: Iterable[Mapping[str, object]]) -> str | None:
     return json.dumps({"Version": "2012-10-17", "Statement": listed}) if listed else None
 
 
-def _role(name: str, service: str, actions: list[str], parent: pulumi.Resource) -> aws.iam.Role:
+def _role(name: str, service: str, actions: list[str], parent: pulumi.Resource) -> "aws.iam.Role":
     trust = policy_document([{"Effect": "Allow", "Principal": {"Service": service}, "Action": actions}])
     return aws.iam.Role(
         name, assume_role_policy=trust or "", tags=stack_tags(name), opts=pulumi.ResourceOptions(parent=parent)
     )
 
 
-def _attach(name: str, role: aws.iam.Role, policy_arn: str, parent: pulumi.Resource) -> aws.iam.RolePolicyAttachment:
+def _attach(
+    name: str, role: "aws.iam.Role", policy_arn: str, parent: pulumi.Resource
+) -> "aws.iam.RolePolicyAttachment":
     return aws.iam.RolePolicyAttachment(
         name, role=role.name, policy_arn=policy_arn, opts=pulumi.ResourceOptions(parent=parent)
     )

@@ -151,7 +151,8 @@ ClusterSettings = Annotated[
 class CreateSettings(_Section):
     """How a node group is made and bought.
 
-    `amiRelease` pins the AMI, as in 1.36.2-20260625; without it the one that EKS recommends now is taken. `minNodes`
+    `amiRelease` pins the AMI, by version (1.36.2-20260625) or date (20260625); without it the one that EKS recommends
+    now is taken. `minNodes`
     is how far an autoscaler may shrink the group, all of it by default. `MINIMAL` updates stop old nodes first and
     need no quota beyond the group's own; `DEFAULT` starts new ones first.
     """

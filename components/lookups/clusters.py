@@ -17,7 +17,6 @@ class EksCluster:
     version: str
     endpoint: str
     certificate_authority: str
-    vpc_id: str
     subnet_ids: tuple[str, ...]
 
 
@@ -37,14 +36,12 @@ def eks_cluster(aws: Aws, path: str, name: str) -> EksCluster:
         raise ConfigurationError(
             [Fault(path, found, f"a cluster that is {' or '.join(USABLE)}", "wait, or use another")]
         )
-    network = cluster.get("resourcesVpcConfig", {})
     return EksCluster(
         name,
         cluster["version"],
         cluster["endpoint"],
         cluster["certificateAuthority"]["data"],
-        network["vpcId"],
-        tuple(network["subnetIds"]),
+        tuple(cluster["resourcesVpcConfig"]["subnetIds"]),
     )
 
 

@@ -75,6 +75,7 @@ def lines(changes: Mapping[str, Any]) -> list[str]:
         {},
         {"serving": None},
         {"cluster.publicAccessCidrs": []},
+        {"nodeGroups.0.create.amiRelease": "20260625"},
         {"cluster.vpcCidr": None, "cluster.subnetIds": ["subnet-0a", "subnet-0b"]},
         {"quotas": {"trn": 16}},
         {"quotas": {"trn": 8}, "nodeGroups.0.create.updateStrategy": "MINIMAL"},
@@ -128,18 +129,24 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
             "fix: set accelerator: {}",
         ),
         (
-            {"nodeGroups.0.create.amiRelease": "20260625"},
-            "nodeGroups[0].create.amiRelease: found 20260625; allowed: a release version such as 1.36.2-20260714; "
-            "fix: correct the release",
+            {"nodeGroups.0.create.amiRelease": "latest"},
+            "nodeGroups[0].create.amiRelease: found latest; allowed: a release such as 1.36.2-20260714, or its date, "
+            "20260714; fix: correct the release",
         ),
         (
             {"nodeGroups.0.create.amiRelease": "1.35.3-20260625"},
             "nodeGroups[0].create.amiRelease: found 1.35.3-20260625; allowed: a release for Kubernetes 1.36 "
-            "(cluster.version); fix: pin a release of that version",
+            "(cluster.version); fix: pin one, or its date alone",
         ),
         (
             {"nodeGroups.0.create.amiRelease": "1.36.2-20260714"},
             "nodeGroups[0].create.amiRelease: found AMI release 1.36.2-20260714 has driver 2.29.0, nxdi-0.13 needs "
+            "2.28 or older; allowed: a release with a driver in that range; "
+            "fix: pin the release of 20260625, the newest known one",
+        ),
+        (
+            {"nodeGroups.0.create.amiRelease": "20260714"},
+            "nodeGroups[0].create.amiRelease: found AMI release 20260714 has driver 2.29.0, nxdi-0.13 needs "
             "2.28 or older; allowed: a release with a driver in that range; "
             "fix: pin the release of 20260625, the newest known one",
         ),
