@@ -2,21 +2,33 @@
 
 import pulumi
 
+from components.accelerator import Accelerator
 from components.cluster import Cluster
-from components.configuration import hf_token, load_settings
+from components.configuration import hf_token, load_platform, load_settings
 from components.model_cache import ModelCache
 from components.namespace import Namespace
-from components.nodegroup import ExistingNodeGroup
-from components.plans import serving_plans
+from components.nodegroup import ExistingNodeGroup, NodeGroup
+from components.plans import accelerator_plans, serving_plans
 from components.serving import Serving
 
 settings = load_settings()
 plans = serving_plans(settings)
+platform = load_platform(settings)
 
-cluster = Cluster("cluster", settings.cluster)
 
-for group in settings.node_groups:
+def after(*resources: pulumi.Resource) -> pulumi.ResourceOptions:
+    """Wait for these layers."""
+    return pulumi.ResourceOptions(depends_on=resources)
+
+
+cluster = Cluster("cluster", settings.cluster, platform)
+
+for group in settings.existing_node_groups:
     ExistingNodeGroup(group)
+
+nodes = [NodeGroup(plan, cluster.placement(plan), after(cluster)) for plan in platform.node_groups]
+
+accelerators = [Accelerator(plan, cluster, after(*nodes)) for plan in accelerator_plans(settings)]
 
 cache = ModelCache("model-cache", settings.model_cache, cluster.provider) if settings.model_cache else None
 
@@ -24,6 +36,7 @@ namespaces = {
     name: Namespace(name, cluster.provider, hf_token(), cache) for name in {plan.namespace: None for plan in plans}
 }
 
-servers = [Serving(plan, cluster.provider, namespaces[plan.namespace]) for plan in plans]
+servers = [Serving(plan, cluster.provider, namespaces[plan.namespace], [*nodes, *accelerators]) for plan in plans]
 
+pulumi.export("cluster", cluster.reference)
 pulumi.export("urls", {plan.name: server.url for plan, server in zip(plans, servers, strict=True)})

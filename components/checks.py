@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from components.faults import Fault
+from components.platform_checks import check_platform
 from components.settings import ModelSettings, ServingSettings, Settings
 from neuron import memory
 from neuron.images import IMAGE_LINES, ImageLine, lines_for
@@ -16,7 +17,7 @@ def check(settings: Settings) -> list[Fault]:
     """All faults between the values of a well-formed stack file."""
     faults = [
         *_not_empty("nodeGroups", settings.node_groups),
-        *_not_empty("serving", settings.serving),
+        *([] if _makes_something_else(settings) else _not_empty("serving", settings.serving)),
         *_unique("nodeGroups", [group.name for group in settings.node_groups]),
         *_unique("serving", [one.name for one in settings.serving]),
         *_node_groups(settings),
@@ -24,7 +25,13 @@ def check(settings: Settings) -> list[Fault]:
     ]
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
-    return faults + list(_capacity(settings))
+    return [*faults, *_capacity(settings), *check_platform(settings)]
+
+
+def _makes_something_else(settings: Settings) -> bool:
+    """A stack may leave serving to another one if it makes what that one runs on."""
+    groups_made = any(group.create is not None for group in settings.node_groups)
+    return settings.cluster.mode == "create" or groups_made or settings.accelerator is not None
 
 
 def checkpoint_gb(model: ModelSettings) -> float | None:

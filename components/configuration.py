@@ -1,7 +1,8 @@
 """Reads the running stack's configuration: the one place that knows how Pulumi hands it over."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pulumi
@@ -12,10 +13,13 @@ from pydantic_core import ErrorDetails
 from components.checks import check
 from components.cluster import kubeconfig_path
 from components.faults import ConfigurationError, Fault
-from components.settings import ClusterSettings, Settings
+from components.lookups.aws import AwsError, connect
+from components.platform import NOTHING, Platform, look_up
+from components.settings import ClusterSettings, CreatedCluster, ExistingCluster, KubeconfigCluster, Settings
 
 HF_TOKEN_KEY = "hfToken"  # noqa: S105 - the name of a key, not a token
 UNKNOWN_KEY = "an unknown key"
+CLUSTER_MODES = ("kubeconfig", "existing", "create", "stack")
 
 
 def load_settings() -> Settings:
@@ -24,18 +28,36 @@ def load_settings() -> Settings:
     configuration = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
     raw = {key.removeprefix(prefix): value for key, value in configuration.items() if key.startswith(prefix)}
     token_is_secret = runtime_config.is_config_secret(f"{prefix}{HF_TOKEN_KEY}")
-    try:
+    with _refusing():
         settings = parse_settings(raw, token_is_secret=token_is_secret)
         _check_kubeconfig(settings.cluster)
         return settings
+
+
+def load_platform(settings: Settings) -> Platform:
+    """What AWS says about the running stack, where that is on EKS by itself; RunError as above."""
+    if not isinstance(settings.cluster, CreatedCluster | ExistingCluster):
+        return NOTHING
+    with _refusing():
+        return look_up(settings, connect(pulumi.Config("aws").get("region")))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn faults, and a missing answer of AWS, into what Pulumi shows without a traceback."""
+    try:
+        yield
     except ConfigurationError as error:
         count = len(error.faults)
         heading = f"{count} {'fault' if count == 1 else 'faults'} in the configuration of stack {pulumi.get_stack()}"
         raise pulumi.RunError(f"{heading}; nothing was changed\n{error}") from None
+    except AwsError as error:
+        heading = f"AWS gave no answer about stack {pulumi.get_stack()}; nothing was changed"
+        raise pulumi.RunError(f"{heading}\n{error}") from None
 
 
 def _check_kubeconfig(cluster: ClusterSettings) -> None:
-    if not kubeconfig_path(cluster).is_file():
+    if isinstance(cluster, KubeconfigCluster) and not kubeconfig_path(cluster).is_file():
         fix = "write the cluster's kubeconfig there; for the stack local, `make up` does"
         raise ConfigurationError([Fault("cluster.kubeconfig", cluster.kubeconfig, "a file that exists", fix)])
 
@@ -70,7 +92,8 @@ def _parse_shape(sections: dict[str, JsonValue]) -> tuple[Settings | None, list[
         details = error.errors()
     faults = [_to_fault(detail) for detail in details]
     remaining = json.loads(json.dumps(sections))
-    for detail in details:
+    # From the end, so that dropping an entry of a list does not move the others.
+    for detail in reversed(details):
         _repair(remaining, detail)
     try:
         return Settings.model_validate(remaining), faults
@@ -80,7 +103,7 @@ def _parse_shape(sections: dict[str, JsonValue]) -> tuple[Settings | None, list[
 
 def _repair(sections: Any, detail: ErrorDetails) -> None:
     """Drop a value that is not known or not allowed; a number below its minimum becomes the minimum."""
-    *way, last = detail["loc"]
+    *way, last = _steps(detail["loc"])
     for step in way:
         sections = sections[step]
     if detail["type"] == "greater_than_equal":
@@ -90,11 +113,15 @@ def _repair(sections: Any, detail: ErrorDetails) -> None:
 
 
 def _to_fault(detail: ErrorDetails) -> Fault:
-    path = _path(detail["loc"])
+    path = _path(_steps(detail["loc"]))
     if detail["type"] == "extra_forbidden":
         return Fault(path, UNKNOWN_KEY, _known_keys(detail["loc"]), "remove it or correct its spelling")
     if detail["type"] == "missing":
         return Fault(path, "nothing", "a value: the key is required", "set it")
+    if detail["type"] == "union_tag_not_found":
+        return Fault(f"{path}.mode", "nothing", ", ".join(CLUSTER_MODES), "set it")
+    if detail["type"] == "union_tag_invalid":
+        return Fault(f"{path}.mode", json.dumps(detail["ctx"]["tag"]), ", ".join(CLUSTER_MODES), "correct the value")
     return Fault(path, _found(detail["input"]), _allowed(detail), "correct the value")
 
 
@@ -108,6 +135,8 @@ def _found(value: object) -> str:
 def _allowed(detail: ErrorDetails) -> str:
     if detail["type"] == "model_type":
         return f"a mapping with the keys {_known_keys((*detail['loc'], ''))}"
+    if detail["type"] == "model_attributes_type":
+        return f"a mapping with a mode: {', '.join(CLUSTER_MODES)}"
     if detail["type"] == "greater_than_equal":
         return f"{detail['ctx']['ge']} or more"
     return detail["msg"].removeprefix("Input should be ").removeprefix("String should ")
@@ -118,14 +147,30 @@ def _path(location: Sequence[int | str]) -> str:
     return text.removeprefix(".")
 
 
+def _steps(location: Sequence[int | str]) -> tuple[int | str, ...]:
+    """The way inside the stack file: pydantic's, without the cluster's mode that it names after `cluster`."""
+    if location[0] == "cluster" and len(location) > 1:
+        return (location[0], *location[2:])
+    return tuple(location)
+
+
 def _known_keys(location: Sequence[int | str]) -> str:
     """The keys that the section at this location has, from the schema."""
-    schema: Any = Settings.model_json_schema(by_alias=True)
-    definitions = schema.get("$defs", {})
+    root: Any = Settings.model_json_schema(by_alias=True)
+    schema = root
     for step in location[:-1]:
-        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
-        schema = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        schema = _below(schema, step)
+        schema = schema["anyOf"][0] if "anyOf" in schema else schema
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     return ", ".join(schema["properties"])
+
+
+def _below(schema: Any, step: int | str) -> Any:
+    if isinstance(step, int):
+        return schema["items"]
+    if "discriminator" in schema:
+        return {"$ref": schema["discriminator"]["mapping"][step]}
+    return schema["properties"][step]
 
 
 def _is_about_a_repair(fault: Fault, shape_faults: Sequence[Fault]) -> bool:

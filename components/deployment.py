@@ -32,6 +32,7 @@ PUBLISH_RETRIES = 3
 class ServingPlan:
     """Everything about one model server that is decided before anything is registered.
 
+    `scheduler` is the name of the scheduler that places the pods, None for the cluster's own.
     `token_secret` names a Secret that exists already, None where the stack's own token is used, or none at all.
     `publishes` says whether a Job publishes the artifact before the pods look for it.
     """
@@ -51,6 +52,7 @@ class ServingPlan:
     start: StartUp
     token_secret: str | None
     rollout: Rollout
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def _pod_spec(plan: ServingPlan, references: References, *, read_only_cache: boo
         }
         cache = {"name": "model-cache", "persistent_volume_claim": claim}
     return {
+        **({"scheduler_name": plan.scheduler} if plan.scheduler else {}),
         "service_account_name": references.service_account,
         "automount_service_account_token": False,
         "node_selector": {INSTANCE_TYPE_LABEL: plan.instance.name},

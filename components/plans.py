@@ -1,15 +1,34 @@
 """From settings to plans: what each model server will be, with everything derived that the domain derives."""
 
+from dataclasses import dataclass
+
 from components.checks import to_model
 from components.deployment import MODEL_PATH, ServingPlan
-from components.settings import ServingSettings, Settings
+from components.platform_checks import installs_scheduler_extension
+from components.settings import AcceleratorSettings, ChartsSettings, ServingSettings, Settings
 from neuron.artifact import artifact
 from neuron.images import image_line, model_arguments
 from neuron.instances import InstanceType, instance_type
 from neuron.memory import container_memory_gib
-from neuron.placement import Pool, chips_per_pod, free_slots
+from neuron.placement import NEURON_SCHEDULER, Pool, chips_per_pod, free_slots, needs_neighbouring_chips
 from neuron.rollout import Situation, derive_rollout
 from neuron.startup import start_up
+
+
+@dataclass(frozen=True)
+class AcceleratorPlan:
+    """What the Neuron chart installs and where it comes from, with the scheduler extension decided."""
+
+    settings: AcceleratorSettings
+    charts: ChartsSettings
+    scheduler_extension: bool
+
+
+def accelerator_plans(settings: Settings) -> tuple[AcceleratorPlan, ...]:
+    """The plan of the accelerator layer; none where the cluster has it already."""
+    if settings.accelerator is None:
+        return ()
+    return (AcceleratorPlan(settings.accelerator, settings.charts, installs_scheduler_extension(settings)),)
 
 
 def serving_plans(settings: Settings) -> tuple[ServingPlan, ...]:
@@ -27,6 +46,7 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
     pool = _pool(serving, settings)
     line = image_line(serving.image_line)
     model = to_model(serving.model)
+    chips = chips_per_pod(model.tensor_parallel, pool.instance)
     published = publishes(serving, settings)
     on_miss = serving.on_miss or ("fail" if published else "compile")
     situation = Situation(
@@ -43,7 +63,7 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         line=line,
         model=model,
         instance=pool.instance,
-        chips=chips_per_pod(model.tensor_parallel, pool.instance),
+        chips=chips,
         memory_gib=serving.memory_gib or container_memory_gib(model),
         artifact=artifact(line, model, serving.neuron_config, pool.instance),
         model_arguments=model_arguments(line, model, serving.neuron_config, MODEL_PATH),
@@ -52,7 +72,16 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         start=situation.start,
         token_secret=serving.hf_token_secret,
         rollout=derive_rollout(situation),
+        scheduler=_scheduler(chips, pool.instance, settings),
     )
+
+
+def _scheduler(chips: int, instance: InstanceType, settings: Settings) -> str | None:
+    """The Neuron scheduler for pods that need it, and for all where the stack file says `always`; else the default."""
+    if not installs_scheduler_extension(settings):
+        return None
+    always = settings.accelerator is not None and settings.accelerator.scheduler_extension == "always"
+    return NEURON_SCHEDULER if always or needs_neighbouring_chips(chips, instance) else None
 
 
 def _pool(serving: ServingSettings, settings: Settings) -> Pool:

@@ -1,5 +1,7 @@
 """The serving layer: a vLLM server for one model, reachable inside the cluster."""
 
+from collections.abc import Sequence
+
 import pulumi
 import pulumi_kubernetes as kubernetes
 
@@ -28,9 +30,13 @@ class Serving(pulumi.ComponentResource):
         plan: ServingPlan,
         provider: kubernetes.Provider,
         namespace: Namespace,
+        nodes: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Register the layer in `namespace`, which knows the Hugging Face token's Secret and the cache's claim."""
+        """Register the layer in `namespace`, which knows the Hugging Face token's Secret and the cache's claim.
+
+        Only the workloads wait for `nodes`: what makes nodes and their chips appear.
+        """
         super().__init__("neuron-serving:index:Serving", plan.name, {}, opts)
         child = pulumi.ResourceOptions(parent=self, provider=provider)
         metadata: kubernetes.meta.v1.ObjectMetaArgsDict = {"namespace": namespace.name, "labels": labels(plan)}
@@ -53,12 +59,12 @@ class Serving(pulumi.ComponentResource):
             token_secret=plan.token_secret or namespace.token_secret,
             cache_claim=namespace.cache_claim,
         )
-        published = _publish(plan, references, metadata, child) if plan.publishes else []
+        published = [_publish(plan, references, metadata, child, nodes)] if plan.publishes else []
         deployment = kubernetes.apps.v1.Deployment(
             plan.name,
             metadata=metadata,
             spec=deployment_spec(plan, references),
-            opts=_merged(child, plan.rollout.await_timeout_seconds, published),
+            opts=_merged(child, plan.rollout.await_timeout_seconds, [*nodes, *published]),
         )
         service = kubernetes.core.v1.Service(
             plan.name,
@@ -77,20 +83,20 @@ def _publish(
     references: References,
     metadata: kubernetes.meta.v1.ObjectMetaArgsDict,
     child: pulumi.ResourceOptions,
-) -> list[pulumi.Resource]:
+    nodes: Sequence[pulumi.Resource],
+) -> pulumi.Resource:
     """The Job that the Deployment waits for: pods that start find their artifact complete."""
     timeout_seconds = publish_timeout_seconds(plan.model, PUBLISH_RETRIES)
-    job = kubernetes.batch.v1.Job(
+    return kubernetes.batch.v1.Job(
         f"{plan.name}-publish",
         metadata={**metadata, "labels": labels(plan, "publisher")},
         spec=publish_job_spec(plan, references),
-        opts=_merged(child, timeout_seconds, []),
+        opts=_merged(child, timeout_seconds, nodes),
     )
-    return [job]
 
 
 def _merged(
-    child: pulumi.ResourceOptions, timeout_seconds: int, depends_on: list[pulumi.Resource]
+    child: pulumi.ResourceOptions, timeout_seconds: int, depends_on: Sequence[pulumi.Resource]
 ) -> pulumi.ResourceOptions:
     timeout = f"{timeout_seconds}s"
     timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout)

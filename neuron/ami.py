@@ -42,12 +42,16 @@ DRIVER_OF_DATE: Mapping[str, str] = MappingProxyType(
 LAST_RECORDED_DATE = max(DRIVER_OF_DATE)
 
 _DATE = "%Y%m%d"
+_DATE_ALONE = re.compile(r"\d{8}", re.ASCII)
 _RELEASE = re.compile(r"(?P<kubernetes>1\.\d+)\.\d+-(?P<date>\d{8})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class AmiRelease:
-    """A release as EKS names it: `version` such as 1.36.2-20260714, the Kubernetes minor and the date in it."""
+    """A release as EKS names it: `version` such as 1.36.2-20260714, the Kubernetes minor and the date in it.
+
+    Of a release that is known by its date alone, `version` is that date until it is looked up.
+    """
 
     version: str
     kubernetes_version: str
@@ -74,6 +78,16 @@ def parse_release(version: str) -> AmiRelease:
     if match is None or not _is_date(match["date"]):
         raise ImpossibleInputError(f"found {version!r}; allowed: a release version such as 1.36.2-20260714")
     return AmiRelease(version, match["kubernetes"], match["date"])
+
+
+def parse_pin(pin: str, kubernetes_version: str) -> AmiRelease:
+    """Read a pinned release: a version such as 1.36.2-20260714 or its date alone; ImpossibleInputError for the rest.
+
+    One date is one release, with one driver, of all Kubernetes minors; `kubernetes_version` says which is meant.
+    """
+    if _DATE_ALONE.fullmatch(pin) and _is_date(pin):
+        return AmiRelease(pin, kubernetes_version, pin)
+    return parse_release(pin)
 
 
 def days_between(one: str, other: str) -> int:

@@ -8,6 +8,8 @@ from neuron.instances import InstanceType
 # (src) a saturated server used 384 millicores of its 4000; the other half of the share is left to the daemons of the
 # node and to bursts such as a compilation, which no limit holds back.
 CPU_REQUEST_SHARE = 0.5
+# The scheduler that asks the Neuron scheduler extension, as the Neuron Helm chart names it.
+NEURON_SCHEDULER = "my-scheduler"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,14 @@ def allowed_tensor_parallel(instance: InstanceType) -> tuple[int, ...]:
 def chips_per_pod(tensor_parallel: int, instance: InstanceType) -> int:
     """Chips that a pod of that degree asks for; a chip is never shared between pods."""
     return -(-tensor_parallel // instance.logical_cores_per_chip)
+
+
+def needs_neighbouring_chips(chips: int, instance: InstanceType) -> bool:
+    """Whether a pod's chips must lie side by side, which only the Neuron scheduler extension sees to.
+
+    One chip, or all of a node's, need no such care (Neuron documentation, "Neuron Scheduler Extension").
+    """
+    return 1 < chips < instance.chips
 
 
 def cpu_request_millicores(chips: int, instance: InstanceType) -> int:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from components.faults import ConfigurationError, Fault
 from components.lookups.aws import Aws, AwsError
-from neuron.ami import AMI_NAME_PREFIX, AmiRelease, compatible, days_between, newest_compatible_date, parse_release
+from neuron.ami import AMI_NAME_PREFIX, AmiRelease, days_between, parse_pin, parse_release
 from neuron.errors import ImpossibleInputError
-from neuron.images import ImageLine
 
 RECOMMENDED = "recommended"
 
@@ -41,9 +40,11 @@ def recommended_ami(aws: Aws, path: str, kubernetes_version: str) -> Ami:
 
 
 def pinned_ami(aws: Aws, path: str, kubernetes_version: str, release_version: str) -> Ami:
-    """The AMI of a release such as 1.36.2-20260714; ConfigurationError, naming the nearest, if there is none."""
+    """The AMI of a release, by version or date; ConfigurationError, naming the nearest, if there is none."""
     release = _parse(path, kubernetes_version, release_version)
     values = _parameters(aws, kubernetes_version, release.ami_name)
+    if release_version == release.date and "image_id" in values:
+        return Ami(values["image_id"], _release_of_date(aws, path, release, values.get("release_version")))
     # The date alone finds the AMI; the patch version before it must be right as well, or EKS refuses the pin.
     actual_version = values.get("release_version", release_version)
     if "image_id" in values and actual_version == release_version:
@@ -58,26 +59,18 @@ def pinned_ami(aws: Aws, path: str, kubernetes_version: str, release_version: st
     raise ConfigurationError([fault])
 
 
-def driver_faults(path: str, line: ImageLine, release: AmiRelease) -> tuple[Fault, ...]:
-    """The fault of a release whose driver the image line is known not to run on; nothing if it may."""
-    judged = compatible(line, release)
-    if judged.verdict != "incompatible":
-        return ()
-    date = newest_compatible_date(line)
-    return (
-        Fault(
-            path,
-            judged.reason,
-            "a release with a driver in that range",
-            f"pin the release of {date}, the newest known one" if date else "use another image line",
-        ),
-    )
+def _release_of_date(aws: Aws, path: str, release: AmiRelease, version: str | None) -> AmiRelease:
+    """The release with its version, which EKS wants for a node group."""
+    if version is None:
+        found = f"{release}, of which {aws.region} publishes the AMI but not the version"
+        raise ConfigurationError([Fault(path, found, "a version such as 1.36.2-20260714", "pin the version")])
+    return parse_release(version)
 
 
 def _parse(path: str, kubernetes_version: str, release_version: str) -> AmiRelease:
     allowed = f"a release such as {kubernetes_version}.2-20260714, of the cluster's Kubernetes {kubernetes_version}"
     try:
-        release = parse_release(release_version)
+        release = parse_pin(release_version, kubernetes_version)
     except ImpossibleInputError:
         raise ConfigurationError([Fault(path, release_version, allowed, "correct the release")]) from None
     if release.kubernetes_version != kubernetes_version:

@@ -105,7 +105,7 @@ class Aws:
 
     @cached_property
     def eks(self) -> "EKSClient":
-        """Add-on versions."""
+        """Clusters, add-on versions."""
         return self.session.client("eks", config=self._config)
 
     @cached_property

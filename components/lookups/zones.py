@@ -19,6 +19,8 @@ NEURON_REGIONS = (
     *("us-east-1", "us-east-2", "us-west-2", "ap-northeast-1", "ap-south-1", "ap-south-2"),
     *("ap-southeast-2", "ap-southeast-4", "eu-central-1", "eu-west-1", "sa-east-1"),
 )
+# The EKS user guide, "VPC and subnet requirements": these take no interfaces of a control plane.
+NOT_FOR_CONTROL_PLANES = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 EVERYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 
 
@@ -48,6 +50,18 @@ def zone_ids_offering(aws: Aws, path: str, instance_type: str) -> frozenset[str]
         )
         raise ConfigurationError([fault])
     return zone_ids
+
+
+def zone_ids_for_clusters(aws: Aws) -> tuple[str, ...]:
+    """Ids of the region's zones in which an EKS control plane may have its interfaces, sorted."""
+    with aws.asking("ec2:DescribeAvailabilityZones"):
+        answer = aws.ec2.describe_availability_zones(
+            Filters=[
+                {"Name": "zone-type", "Values": ["availability-zone"]},
+                {"Name": "state", "Values": ["available"]},
+            ]
+        )
+    return tuple(sorted({zone["ZoneId"] for zone in answer["AvailabilityZones"]} - NOT_FOR_CONTROL_PLANES))
 
 
 def subnets(aws: Aws, path: str, subnet_ids: Sequence[str]) -> tuple[Subnet, ...]:

@@ -7,11 +7,21 @@ import pytest
 from components.faults import ConfigurationError
 from components.lookups import zones
 from components.lookups.addons import AddonVersion, addon_version, addon_versions
-from components.lookups.ami import driver_faults, pinned_ami, recommended_ami
+from components.lookups.ami import pinned_ami, recommended_ami
 from components.lookups.aws import Aws, AwsError
+from components.lookups.clusters import eks_cluster
 from components.lookups.instances import instance_type_differences
 from components.lookups.quotas import live_quotas, used_by_others_vcpus
-from components.lookups.zones import Subnet, subnets, subnets_in_zones, subnets_of_vpc, zone_ids_offering
+from components.lookups.reservations import reservation_zone_id
+from components.lookups.zones import (
+    Subnet,
+    subnets,
+    subnets_in_zones,
+    subnets_of_vpc,
+    zone_ids_for_clusters,
+    zone_ids_offering,
+)
+from components.platform_checks import driver_faults
 from neuron.ami import parse_release
 from neuron.images import image_line
 from neuron.instances import INSTANCE_TYPES, InstanceType, instance_type
@@ -22,6 +32,11 @@ from tests.aws.stand_in import MOTO, AwsStandIn, Reply, ec2_error, ec2_page, jso
 TRN = Bucket("trn", "on-demand")
 INF = Bucket("inf", "on-demand")
 OWN_TAGS = {"neuron-serving:stack": "workshop"}
+RESERVATION = ec2_page(
+    "DescribeCapacityReservations",
+    "capacityReservationSet",
+    [{"instanceType": "trn1.2xlarge", "totalInstanceCount": 2, "availabilityZoneId": "usw2-az4"}],
+)
 FOLDER = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/neuron"
 
 
@@ -189,6 +204,17 @@ def test_a_pinned_release_is_found(releases: Aws) -> None:
     assert pinned_ami(releases, "nodeGroups[0].amiRelease", "1.36", "1.36.2-20260615").image_id == "ami-15"
 
 
+def test_a_release_that_is_pinned_by_its_date_gets_its_version(releases: Aws) -> None:
+    found = pinned_ami(releases, "nodeGroups[0].amiRelease", "1.36", "20260615")
+    assert (found.image_id, str(found.release)) == ("ami-15", "1.36.2-20260615")
+
+
+def test_a_date_whose_version_is_not_published_cannot_be_a_pin(empty_account: Aws) -> None:
+    put_public_parameter(f"{FOLDER}/amazon-eks-node-al2023-x86_64-neuron-1.36-v20260615/image_id", "ami-15")
+    with pytest.raises(ConfigurationError, match=r"publishes the AMI but not the version; .*; fix: pin the version$"):
+        pinned_ami(empty_account, "nodeGroups[0].amiRelease", "1.36", "20260615")
+
+
 def test_a_pin_whose_version_parameter_is_not_published_is_taken_at_its_word(empty_account: Aws) -> None:
     put_public_parameter(f"{FOLDER}/amazon-eks-node-al2023-x86_64-neuron-1.36-v20260615/image_id", "ami-15")
     assert pinned_ami(empty_account, "nodeGroups[0].amiRelease", "1.36", "1.36.2-20260615").image_id == "ami-15"
@@ -202,6 +228,7 @@ def test_a_pin_whose_version_parameter_is_not_published_is_taken_at_its_word(emp
         ("1.36.2-20260501", "1.36.2-20260610"),
         # The date is right, the patch version is not.
         ("1.36.1-20260615", "1.36.2-20260615"),
+        ("20260903", "1.36.2-20260621"),
     ],
 )
 def test_a_release_that_does_not_exist_is_named_with_the_nearest(releases: Aws, pin: str, nearest: str) -> None:
@@ -237,6 +264,68 @@ def test_a_release_whose_driver_refuses_the_image_is_a_fault_with_the_last_good_
 @pytest.mark.parametrize("version", ["1.36.2-20260625", "1.36.3-20260903"])
 def test_a_good_or_an_unknown_driver_is_no_fault(version: str) -> None:
     assert driver_faults("path", image_line("nxdi-0.13"), parse_release(version)) == ()
+
+
+# Clusters. moto makes them, without a control plane.
+
+
+@pytest.fixture
+def cluster(aws: Aws, vpc_id: str) -> Aws:
+    """An account with one cluster, in two subnets."""
+    subnet_ids = [one.id for one in subnets_of_vpc(aws, vpc_id)][:2]
+    aws.eks.create_cluster(
+        name="workshop",
+        version="1.35",
+        roleArn="arn:aws:iam::123456789012:role/cluster",
+        resourcesVpcConfig={"subnetIds": subnet_ids},
+    )
+    return aws
+
+
+def test_a_cluster_is_found_with_its_version_and_subnets(cluster: Aws) -> None:
+    found = eks_cluster(cluster, "cluster.name", "workshop")
+    assert (found.name, found.version, len(found.subnet_ids)) == ("workshop", "1.35", 2)
+    assert found.endpoint.startswith("https://")
+    assert found.certificate_authority
+
+
+def test_a_cluster_that_does_not_exist_is_named_with_those_that_do(cluster: Aws) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        eks_cluster(cluster, "cluster.name", "workshp")
+    assert faults(error) == (
+        "cluster.name: found workshp; allowed: an EKS cluster in us-west-2: workshop; "
+        "fix: correct the name or aws:region"
+    )
+
+
+def test_a_cluster_that_is_being_made_or_deleted_is_refused(stand_in: AwsStandIn, aws: Aws) -> None:
+    stand_in.reply("/clusters/workshop", json_reply({"cluster": {"name": "workshop", "status": "DELETING"}}))
+    with pytest.raises(ConfigurationError, match="found workshop, whose status is DELETING; "):
+        eks_cluster(aws, "cluster.name", "workshop")
+
+
+def test_the_zones_for_clusters_are_known_by_their_ids(aws: Aws) -> None:
+    assert zone_ids_for_clusters(aws) == ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4")
+
+
+def test_a_reservation_says_its_zone(stand_in: AwsStandIn, aws: Aws) -> None:
+    stand_in.reply("DescribeCapacityReservations", RESERVATION)
+    assert reservation_zone_id(aws, "path", "cr-0a", "trn1.2xlarge", 2) == "usw2-az4"
+
+
+@pytest.mark.parametrize(("instance_type", "nodes"), [("trn1.32xlarge", 1), ("trn1.2xlarge", 3)])
+def test_a_reservation_of_another_type_or_too_small_is_refused(
+    stand_in: AwsStandIn, aws: Aws, instance_type: str, nodes: int
+) -> None:
+    stand_in.reply("DescribeCapacityReservations", RESERVATION)
+    with pytest.raises(ConfigurationError, match=r"found cr-0a, of 2 x trn1\.2xlarge; allowed: a reservation of"):
+        reservation_zone_id(aws, "path", "cr-0a", instance_type, nodes)
+
+
+def test_a_reservation_that_does_not_exist_is_said_so(stand_in: AwsStandIn, aws: Aws) -> None:
+    stand_in.reply("DescribeCapacityReservations", ec2_error("InvalidCapacityReservationId.NotFound", "no", 400))
+    with pytest.raises(ConfigurationError, match="found cr-0a, which does not exist; "):
+        reservation_zone_id(aws, "path", "cr-0a", "trn1.2xlarge", 1)
 
 
 # Add-ons. moto knows no versions; the documents have EKS's form.

@@ -6,7 +6,7 @@ import pytest
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from policy.rules.guarded_endpoint import RULE
-from tests.policy.fixtures import COMPLIANT_DEPLOYMENT, DEPLOYMENT_TYPE, SERVER, Props, with_value, without
+from tests.policy.fixtures import COMPLIANT_DEPLOYMENT, DEPLOYMENT_TYPE, SERVER, with_value, without
 from tests.policy.judging import Given, judge_stack
 
 SERVER_PODS = Given(DEPLOYMENT_TYPE, COMPLIANT_DEPLOYMENT, "server")

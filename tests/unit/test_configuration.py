@@ -62,8 +62,18 @@ def test_good_values_are_taken() -> None:
     [
         (
             {"sevring": []},
-            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache; "
+            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, charts, "
+            "quotas; "
             "fix: remove it or correct its spelling",
+        ),
+        (
+            {"cluster.vpcCidr": "10.0.0.0/16"},
+            "cluster.vpcCidr: found an unknown key; allowed: mode, kubeconfig, context; "
+            "fix: remove it or correct its spelling",
+        ),
+        (
+            {"cluster.mode": "eksctl"},
+            'cluster.mode: found "eksctl"; allowed: kubeconfig, existing, create, stack; fix: correct the value',
         ),
         ({"serving.0.replicas": 0}, "serving[0].replicas: found 0; allowed: 1 or more; fix: correct the value"),
         (
@@ -136,7 +146,8 @@ def test_a_missing_key_is_named() -> None:
 
 def test_a_value_that_is_no_mapping_says_which_keys_one_has() -> None:
     assert lines({"cluster": "eks"}) == [
-        'cluster: found "eks"; allowed: a mapping with the keys mode, kubeconfig, context; fix: correct the value'
+        'cluster: found "eks"; allowed: a mapping with a mode: kubeconfig, existing, create, stack; '
+        "fix: correct the value"
     ]
 
 

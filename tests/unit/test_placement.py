@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron.instances import INSTANCE_TYPES, InstanceType, instance_type
-from neuron.placement import Pool, allowed_tensor_parallel, chips_per_pod, cpu_request_millicores, free_slots
+from neuron.placement import (
+    Pool,
+    allowed_tensor_parallel,
+    chips_per_pod,
+    cpu_request_millicores,
+    free_slots,
+    needs_neighbouring_chips,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,8 @@ def test_no_node_is_ever_given_more_chips_than_it_has(nodes: int, others: list[i
 def test_pods_on_every_chip_leave_cpu_for_the_nodes_daemons(instance: InstanceType) -> None:
     requested = cpu_request_millicores(1, instance) * instance.chips
     assert 0 < requested <= instance.allocatable_cpu_millicores - 400
+
+
+@pytest.mark.parametrize(("chips", "needs"), [(1, False), (2, True), (8, True), (16, False)])
+def test_only_several_chips_of_a_larger_node_must_lie_side_by_side(chips: int, needs: bool) -> None:
+    assert needs_neighbouring_chips(chips, instance_type("trn1.32xlarge")) == needs

@@ -1,0 +1,106 @@
+"""The accelerator layer: what makes the chips of a node known to Kubernetes, watches them and places pods on them."""
+
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from components.charts import install
+from components.cluster import Cluster
+from components.plans import AcceleratorPlan
+from components.roles import pod_role
+from components.tags import stack_tags
+
+NAMESPACE = "kube-system"
+# Of the chart's node problem detector (Neuron documentation, "Permissions for Neuron Node Problem Detector").
+DETECTOR_NAMESPACE = "neuron-healthcheck-system"
+DETECTOR_SERVICE_ACCOUNT = "node-problem-detector"
+DETECTOR_METRICS = "NeuronHealthCheck"
+
+
+class Accelerator(pulumi.ComponentResource):
+    """The Neuron Helm chart, with the role of the node recovery.
+
+    Pulumi waits until the chart's DaemonSets are rolled out on all nodes, so whoever depends on this layer finds the
+    device plugin running. The node advertises its chips seconds later: see docs/adr/0013.
+    """
+
+    def __init__(self, plan: AcceleratorPlan, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
+        """Register the chart, after the nodes that `opts` says it depends on: their plugins are waited for."""
+        super().__init__("neuron-serving:index:Accelerator", "accelerator", {}, opts)
+        recovers = plan.settings.node_problem_detector == "recover" and cluster.eks_name is not None
+        needed = self._recovery_role(cluster.eks_name or "") if recovers else []
+        install(
+            "neuron",
+            NAMESPACE,
+            chart_values(plan),
+            plan.charts,
+            pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=needed),
+                pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None),
+            ),
+        )
+        self.register_outputs({})
+
+    def _recovery_role(self, eks_name: str) -> list[pulumi.Resource]:
+        """The role with which broken nodes are replaced; a pod gets it when it starts, so it comes before the chart."""
+        role, policies = pod_role("neuron-node-recovery", self, statements=recovery_statements(eks_name))
+        association = aws.eks.PodIdentityAssociation(
+            "neuron-node-recovery",
+            cluster_name=eks_name,
+            namespace=DETECTOR_NAMESPACE,
+            service_account=DETECTOR_SERVICE_ACCOUNT,
+            role_arn=role.arn,
+            tags=stack_tags("neuron-node-recovery"),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        return [*policies, association]
+
+
+def chart_values(plan: AcceleratorPlan) -> dict[str, Any]:
+    """Values of the Neuron Helm chart. Every part is stated, so that a chart's new default changes nothing here."""
+    settings = plan.settings
+    return {
+        "devicePlugin": {"enabled": settings.devices == "device-plugin"},
+        "draDriver": {"enabled": settings.devices == "dra"},
+        "scheduler": _scheduler(settings.kube_scheduler_image) if plan.scheduler_extension else {"enabled": False},
+        "npd": {
+            "enabled": settings.node_problem_detector != "none",
+            "nodeRecovery": {"enabled": settings.node_problem_detector == "recover"},
+        },
+    }
+
+
+def _scheduler(image: str | None) -> dict[str, Any]:
+    """The extension, and a second scheduler that asks it; pods name that one (neuron.placement)."""
+    repository, _, tag = (image or "").rpartition(":")
+    return {
+        "enabled": True,
+        "customScheduler": {"enabled": True, "image": {"repository": repository, "tag": tag}},
+        "defaultScheduler": {"enabled": False},
+    }
+
+
+def recovery_statements(eks_name: str) -> list[dict[str, object]]:
+    """What the node recovery may do: mark instances of this cluster's groups unhealthy, and report."""
+    return [
+        {
+            "Effect": "Allow",
+            "Action": ["autoscaling:SetInstanceHealth"],
+            "Resource": "*",
+            # EKS tags the Auto Scaling groups of managed node groups so.
+            "Condition": {"StringEquals": {"aws:ResourceTag/eks:cluster-name": eks_name}},
+        },
+        # Neither action takes a resource to narrow it.
+        {
+            "Effect": "Allow",
+            "Action": ["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"],
+            "Resource": "*",
+        },
+        {
+            "Effect": "Allow",
+            "Action": ["cloudwatch:PutMetricData"],
+            "Resource": "*",
+            "Condition": {"StringEquals": {"cloudwatch:namespace": DETECTOR_METRICS}},
+        },
+    ]

@@ -1,0 +1,10 @@
+"""The tags of everything that a stack makes on AWS: by them it is found again, and told from what others made."""
+
+import pulumi
+
+STACK_TAG = "neuron-serving:stack"
+
+
+def stack_tags(name: str | None = None) -> dict[str, str]:
+    """The tags of a resource of the running stack; `name` is what the console shows."""
+    return {STACK_TAG: pulumi.get_stack()} | ({"Name": f"{pulumi.get_stack()}-{name}"} if name else {})
