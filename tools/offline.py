@@ -1,7 +1,7 @@
 """`make preview STACK=... OFFLINE=1`: a preview without an AWS account, whose every answer is a stand-in's.
 
 Pulumi state and plugins are in a folder of their own: what stands in here never does so elsewhere. Of the account it
-is taken that whatever the stack file pins exists, that nothing is in use, and that quotas suffice.
+is taken that whatever the stack file names or pins exists, that nothing is in use, and that quotas suffice.
 """
 
 import os
@@ -14,22 +14,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import boto3
 import yaml
 
+from neuron.ami import AMI_NAME_PREFIX
 from tests.aws.stand_in import AwsStandIn, Reply, ec2_page, json_reply
+from tests.stand_ins import CONTROL_PLANE_VARIABLE
+from tests.stand_ins.kubeconfig import read_access
 from tests.stand_ins.toolchain import with_stand_ins
 from tools import toolchain
+from tools.control_plane.plane import ControlPlane, ControlPlaneError
 from tools.environment import STATE_DIRECTORY, pulumi_environment
-from tools.errors import ToolchainError
+from tools.errors import ToolchainError, report_line
 from tools.versions import ROOT, PinError
 
 _DIRECTORY = STATE_DIRECTORY / "offline"
 _REGION = "us-west-2"
+_KEY = "stand-in"
 _QUOTA_VCPUS = 128
 # What is not pinned gets versions that nobody takes for real ones. The AMI's date is that of a release with a known
 # driver, as the check of image lines against drivers would refuse an unknown one.
 _ADDON_VERSION = "v0.0.0-eksbuild.0"
-_AMI_DATE = "20260714"
+_AMI_DATE = "20260625"
+# Of a cluster that exists, unless the stack file says another.
+_KUBERNETES_VERSION = "1.36"
 
 _NOTICE = f"""OFFLINE: no account is asked. Stand-ins: the plugins aws and eks, and the AWS API (moto).
 Names, ids and ARNs are made up; pinned versions are taken to exist; quotas are taken to be {_QUOTA_VCPUS} vCPUs."""
@@ -51,7 +59,7 @@ def preview(stack: str) -> int:
         raise OfflineError(f"STACK={stack} has no {file.relative_to(ROOT)}; the stacks are {known}")
     print(_NOTICE, flush=True)
     tools = with_stand_ins(toolchain.ensure())
-    with _account(file.read_text()) as account:
+    with _control_plane(file) as kubeconfig, _account(file, kubeconfig) as account:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         environment = {**inherited, **pulumi_environment(_DIRECTORY, tools), **account}
         copy = _copy_project(file)
@@ -66,8 +74,8 @@ def preview(stack: str) -> int:
 
 def replies(stack_file: str) -> Mapping[str, Reply]:
     """What moto cannot answer, by action, so that it fits the text of a stack file."""
-    minors = sorted({match[1] for match in re.finditer(r"version:\s*[\"']?(1\.\d+)\b", stack_file)})
-    releases = re.findall(r"\b1\.\d+\.\d+-20\d{6}\b", stack_file)
+    minors = _kubernetes_versions(stack_file)
+    releases = re.findall(r"\bamiRelease:\s*[\"']?([\d.]+-)?(20\d{6})\b", stack_file)
     addons = [_ADDON_VERSION, *sorted(set(re.findall(r"\bv\d+\.\d+\.\d+-eksbuild\.\d+\b", stack_file)))]
     return {
         "DescribeAddonVersions": json_reply(_addons(minors, addons)),
@@ -75,6 +83,10 @@ def replies(stack_file: str) -> Mapping[str, Reply]:
         "GetParameters": json_reply({"Parameters": list(_ami_parameters(minors, releases)), "InvalidParameters": []}),
         "GetServiceQuota": json_reply({"Quota": {"Value": _QUOTA_VCPUS}}),
     }
+
+
+def _kubernetes_versions(stack_file: str) -> list[str]:
+    return re.findall(r"\bversion:\s*[\"']?(1\.\d+)\b", stack_file) or [_KUBERNETES_VERSION]
 
 
 def _addons(minors: list[str], versions: list[str]) -> dict[str, Any]:
@@ -91,16 +103,16 @@ def _addons(minors: list[str], versions: list[str]) -> dict[str, Any]:
     return {"addons": [{"addonName": "stand-in", "addonVersions": infos}]}
 
 
-def _ami_parameters(minors: list[str], releases: list[str]) -> Iterator[dict[str, Any]]:
-    """The public parameters of the pinned AMI releases, and of a recommended one for each Kubernetes minor."""
-    recommended = {minor: f"{minor}.0-{_AMI_DATE}" for minor in minors}
-    for release in releases:
-        version, _, date = release.partition("-")
-        minor = version.rpartition(".")[0]
-        recommended[minor] = release
-        yield from _entry(minor, f"amazon-eks-node-al2023-x86_64-neuron-{minor}-v{date}", release)
-    for minor, release in recommended.items():
-        yield from _entry(minor, "recommended", release)
+def _ami_parameters(minors: list[str], releases: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """The public parameters of the pinned AMI releases, and of a recommended one, for each Kubernetes minor.
+
+    A pin is a date with or without the version before it.
+    """
+    for minor in minors:
+        pinned = {date: f"{version or f'{minor}.0-'}{date}" for version, date in releases}
+        for date, release in pinned.items():
+            yield from _entry(minor, f"{AMI_NAME_PREFIX}{minor}-v{date}", release)
+        yield from _entry(minor, "recommended", f"{minor}.0-{_AMI_DATE}")
 
 
 def _entry(minor: str, entry: str, release: str) -> Iterator[dict[str, Any]]:
@@ -111,26 +123,77 @@ def _entry(minor: str, entry: str, release: str) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _account(stack_file: str) -> Iterator[dict[str, str]]:
+def _control_plane(stack_file: Path) -> Iterator[Path | None]:
+    """A control plane to play a cluster that exists, as its kubeconfig; None for a cluster that is still to be made."""
+    if _existing_cluster(stack_file) is None:
+        yield None
+        return
+    plane = ControlPlane(_DIRECTORY / "control-plane")
+    try:
+        plane.start(report_line)
+        yield plane.kubeconfig
+    finally:
+        plane.stop(report_line)
+
+
+def _existing_cluster(stack_file: Path) -> str | None:
+    """The name of the EKS cluster that the stack finds."""
+    config = yaml.safe_load(stack_file.read_text()).get("config") or {}
+    cluster = config.get("neuron-serving:cluster") or {}
+    return cluster.get("name") if cluster.get("mode") == "existing" else None
+
+
+@contextmanager
+def _account(stack_file: Path, kubeconfig: Path | None) -> Iterator[dict[str, str]]:
     """The AWS API, running, and the variables with which the AWS SDKs find it and no real account."""
     api = AwsStandIn()
     try:
-        for action, reply in replies(stack_file).items():
+        text, cluster, region = stack_file.read_text(), _existing_cluster(stack_file), _region(stack_file)
+        for action, reply in replies(text).items():
             api.reply(action, reply)
+        if cluster and kubeconfig:
+            api.reply(f"/clusters/{cluster}", _cluster(cluster, text, kubeconfig, _default_subnets(api, region)))
         empty = str(_DIRECTORY / "no-aws-configuration")
         yield {
             "AWS_ENDPOINT_URL": api.url,
-            "AWS_ACCESS_KEY_ID": "stand-in",
-            "AWS_SECRET_ACCESS_KEY": "stand-in",
-            "AWS_REGION": os.environ.get("AWS_REGION", _REGION),
-            "AWS_DEFAULT_REGION": os.environ.get("AWS_REGION", _REGION),
+            "AWS_ACCESS_KEY_ID": _KEY,
+            "AWS_SECRET_ACCESS_KEY": _KEY,
+            "AWS_REGION": region,
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONFIG_FILE": empty,
             "AWS_SHARED_CREDENTIALS_FILE": empty,
             "NO_PROXY": "127.0.0.1",
+            **({CONTROL_PLANE_VARIABLE: str(kubeconfig)} if kubeconfig else {}),
         }
     finally:
         api.close()
+
+
+def _region(stack_file: Path) -> str:
+    config = yaml.safe_load(stack_file.read_text()).get("config") or {}
+    return str(config.get("aws:region", _REGION))
+
+
+def _default_subnets(api: AwsStandIn, region: str) -> list[str]:
+    """The subnets that moto has in every region: one in each zone."""
+    client = boto3.client(
+        "ec2", region_name=region, endpoint_url=api.url, aws_access_key_id=_KEY, aws_secret_access_key=_KEY
+    )
+    return [subnet["SubnetId"] for subnet in client.describe_subnets()["Subnets"]]
+
+
+def _cluster(name: str, stack_file: str, kubeconfig: Path, subnet_ids: list[str]) -> Reply:
+    """The answer to DescribeCluster."""
+    access = read_access(kubeconfig)
+    cluster = {
+        "name": name,
+        "status": "ACTIVE",
+        "version": _kubernetes_versions(stack_file)[0],
+        "endpoint": access.server,
+        "certificateAuthority": {"data": access.certificate_authority},
+        "resourcesVpcConfig": {"subnetIds": subnet_ids},
+    }
+    return json_reply({"cluster": cluster})
 
 
 def _copy_project(stack_file: Path) -> Path:
@@ -165,7 +228,7 @@ def main() -> int:
         return 2
     try:
         return preview(sys.argv[1])
-    except (OfflineError, ToolchainError, PinError) as error:
+    except (OfflineError, ToolchainError, PinError, ControlPlaneError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

@@ -8,6 +8,7 @@ Path = tuple[str | int, ...]
 Props = dict[str, Any]
 
 TOKEN = "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYz01234567"
+IMAGE = "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.13.0-neuronx-py312-sdk2.28.0-ubuntu24.04"
 DEPLOYMENT_TYPE = "kubernetes:apps/v1:Deployment"
 CUSTOM_RESOURCE_TYPE = "kubernetes:apiextensions.k8s.io:CustomResource"
 
@@ -37,7 +38,7 @@ COMPLIANT_POD_SPEC: Mapping[str, Any] = frozen(
         "initContainers": [
             {
                 "name": "model-cache",
-                "image": "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.13.0-neuronx-py312-sdk2.28.0-ubuntu24.04",
+                "image": IMAGE,
                 "command": ["python", "/opt/load.py"],
                 "resources": {"limits": {"memory": "2Gi"}},
             }
@@ -45,7 +46,7 @@ COMPLIANT_POD_SPEC: Mapping[str, Any] = frozen(
         "containers": [
             {
                 "name": "server",
-                "image": "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.13.0-neuronx-py312-sdk2.28.0-ubuntu24.04",
+                "image": IMAGE,
                 "command": ["/bin/sh", "-c"],
                 "args": ["exec vllm serve TinyLlama/TinyLlama-1.1B-Chat-v1.0 --tensor-parallel-size 2"],
                 "env": [

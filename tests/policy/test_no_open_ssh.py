@@ -117,8 +117,9 @@ def test_remote_access_with_a_key_needs_source_groups(resource_type: str, source
     for access in ({"ec2SshKey": "key"}, {"ec2SshKey": "key", sources: []}):
         [message] = judge(RULE, {"remoteAccess": access}, resource_type).violations
         assert "opens port 22 to 0.0.0.0/0" in message
-    for access in ({"ec2SshKey": "key", sources: ["sg-1"]}, {sources: ["sg-1"]}, {"ec2SshKey": ""}, {}, None):
-        assert judge(RULE, {"remoteAccess": access}, resource_type).passed
+    closed: list[Props | None] = [{"ec2SshKey": "key", sources: ["sg-1"]}, {sources: ["sg-1"]}, {"ec2SshKey": ""}, {}]
+    for limited in (*closed, None):
+        assert judge(RULE, {"remoteAccess": limited}, resource_type).passed
 
 
 def test_a_key_on_self_managed_nodes_opens_no_port() -> None:

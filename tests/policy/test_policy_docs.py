@@ -37,9 +37,7 @@ def test_a_page_that_differs_is_missing_or_belongs_to_no_rule_is_stale(tmp_path:
     assert policy_docs.stale(tmp_path) == []
 
 
-def test_the_command_says_what_is_stale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_is_stale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["policy_docs", "--check"])
     assert policy_docs.main() == 0
     monkeypatch.setattr(policy_docs, "stale", lambda: ["probes.md"])

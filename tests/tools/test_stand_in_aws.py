@@ -53,7 +53,8 @@ class Client:
 
     def diff(self, token: str, old: Inputs, new: Inputs) -> provider_pb2.DiffResponse:
         request = provider_pb2.DiffRequest(urn=urn(token), old_inputs=to_struct(old), news=to_struct(new))
-        return self.stub.Diff(request)
+        response: provider_pb2.DiffResponse = self.stub.Diff(request)
+        return response
 
     def create(self, token: str, inputs: Inputs, preview: bool = False) -> tuple[str, dict[str, Any]]:
         request = provider_pb2.CreateRequest(urn=urn(token), properties=to_struct(inputs), preview=preview)

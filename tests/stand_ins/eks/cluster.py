@@ -14,8 +14,12 @@ INPUTS = frozenset(
     {
         "accessEntries",
         "authenticationMode",
+        "bootstrapSelfManagedAddons",
         "clusterSecurityGroupTags",
         "clusterTags",
+        # Of the default node group, or of an add-on that only comes with it.
+        "corednsAddonOptions",
+        "nodeAssociatePublicIpAddress",
         "createOidcProvider",
         "deletionProtection",
         "enabledClusterLogTypes",
@@ -29,6 +33,7 @@ INPUTS = frozenset(
         "publicAccessCidrs",
         "serviceRole",
         "skipDefaultNodeGroup",
+        "skipDefaultSecurityGroups",
         "subnetIds",
         "privateSubnetIds",
         "publicSubnetIds",
@@ -41,7 +46,7 @@ INPUTS = frozenset(
     }
 )
 _SERVICE_POLICY = "AmazonEKSClusterPolicy"
-_OVERWRITE = {"resolve_conflicts_on_create": "OVERWRITE", "resolve_conflicts_on_update": "OVERWRITE"}
+_OVERWRITE: Mapping[str, Any] = {"resolve_conflicts_on_create": "OVERWRITE", "resolve_conflicts_on_update": "OVERWRITE"}
 _ALL: dict[str, Any] = {"from_port": 0, "to_port": 0, "protocol": "-1"}
 _RULES: Mapping[str, dict[str, Any]] = {
     "eksClusterInternetEgressRule": {
@@ -110,7 +115,8 @@ class Cluster(pulumi.ComponentResource):
         self._inputs = inputs
         self._tags = inputs.get("tags")
         role = inputs.get("serviceRole") or _ServiceRole(f"{name}-eksRole", self._tags, self).role
-        security_group = self._cluster_security_group()
+        has_groups = not inputs.get("skipDefaultSecurityGroups")
+        security_group = self._cluster_security_group() if has_groups else None
         cluster = self._cluster(pulumi.Output.from_input(role).apply(lambda made: made.arn), security_group)
         self._add_ons(cluster)
         kubeconfig = pulumi.Output.all(
@@ -119,13 +125,16 @@ class Cluster(pulumi.ComponentResource):
         provider = kubernetes.Provider(f"{name}-eks-k8s", kubeconfig=_json(kubeconfig), opts=self._child())
         self._access_entries(cluster)
         oidc_provider = self._oidc_provider(cluster)
-        node_security_group, ingress_rule = self._node_security_group(cluster, security_group)
+        node_security_group, ingress_rule = (
+            self._node_security_group(cluster, security_group) if security_group else (None, None)
+        )
+        eks_group_id = cluster.vpc_config.apply(lambda config: config["cluster_security_group_id"])
         issuer = cluster.identities.apply(lambda identities: identities[0]["oidcs"][0]["issuer"])
         self.outputs = {
             "autoModeNodeRoleName": "",
-            "clusterIngressRuleId": ingress_rule.security_group_rule_id,
+            "clusterIngressRuleId": ingress_rule.security_group_rule_id if ingress_rule else "",
             "clusterSecurityGroup": security_group,
-            "clusterSecurityGroupId": security_group.id,
+            "clusterSecurityGroupId": security_group.id if security_group else eks_group_id,
             "core": {
                 "cluster": cluster,
                 "clusterIamRole": role,
@@ -148,7 +157,7 @@ class Cluster(pulumi.ComponentResource):
             "kubeconfig": kubeconfig,
             "kubeconfigJson": _json(kubeconfig),
             "nodeSecurityGroup": node_security_group,
-            "nodeSecurityGroupId": node_security_group.id,
+            "nodeSecurityGroupId": node_security_group.id if node_security_group else eks_group_id,
             "oidcIssuer": issuer.apply(lambda url: url.removeprefix("https://")),
             "oidcProviderArn": oidc_provider.arn if oidc_provider else "",
             "oidcProviderUrl": issuer,
@@ -184,7 +193,7 @@ class Cluster(pulumi.ComponentResource):
         self._rule("eksClusterInternetEgressRule", group.id)
         return group
 
-    def _cluster(self, role_arn: pulumi.Output[str], group: aws.ec2.SecurityGroup) -> aws.eks.Cluster:
+    def _cluster(self, role_arn: pulumi.Output[str], group: aws.ec2.SecurityGroup | None) -> aws.eks.Cluster:
         name, inputs = f"{self._name}-eksCluster", self._inputs
         key_arn, mode = inputs.get("encryptionConfigKeyArn"), inputs.get("authenticationMode")
         return aws.eks.Cluster(
@@ -192,9 +201,9 @@ class Cluster(pulumi.ComponentResource):
             name=inputs.get("name"),
             role_arn=role_arn,
             version=inputs.get("version"),
-            bootstrap_self_managed_addons=True,
+            bootstrap_self_managed_addons=inputs.get("bootstrapSelfManagedAddons", True),
             vpc_config=aws.eks.ClusterVpcConfigArgs(
-                security_group_ids=[group.id],
+                security_group_ids=[group.id] if group else None,
                 subnet_ids=self._subnet_ids(),
                 endpoint_private_access=inputs.get("endpointPrivateAccess"),
                 endpoint_public_access=inputs.get("endpointPublicAccess"),
