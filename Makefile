@@ -37,9 +37,11 @@ lint: $(INSTALLED) ## ruff and mypy
 	@$(VENV)/ruff format --check .
 	@$(VENV)/ruff check .
 	@$(VENV)/mypy .
+	@$(VENV)/python -m tools.policy_docs --check
 
-bench: $(INSTALLED) tools ## what the layers and the policy pack cost, as ratios of one run
+bench: $(INSTALLED) tools ## what layers, policy pack and model artifacts cost, as ratios of one run
 	@$(VENV)/python -m tools.bench
+	@$(VENV)/python -m tools.bench_artifact
 
 lock: ## pin what requirements.txt brings, from a fresh virtual environment
 	@rm -rf .venv && : > constraints.txt && $(MAKE) $(INSTALLED)

@@ -182,7 +182,7 @@ def _server_container(plan: ServingPlan) -> core.ContainerArgsDict:
         "name": "server",
         "command": ["python3", "-m", "vllm.entrypoints.openai.api_server"],
         "args": [*plan.model_arguments, *images.server_arguments(plan.line, drain.shutdown_timeout_seconds)],
-        "env": [*_environment(plan.line), {"name": "HF_HUB_OFFLINE", "value": "1"}],
+        "env": [*_environment(plan.line), *_server_environment(plan)],
         "ports": [{"name": "http", "container_port": images.PORT}],
         "startup_probe": _probe(plan.rollout.startup),
         "readiness_probe": _probe(plan.rollout.readiness),
@@ -213,6 +213,16 @@ def _resources(plan: ServingPlan) -> core.ResourceRequirementsArgsDict:
 def _environment(line: ImageLine) -> list[core.EnvVarArgsDict]:
     fixed = {**dict(line.environment), line.artifacts_variable: _ARTIFACTS_PATH}
     return [{"name": name, "value": value} for name, value in fixed.items()]
+
+
+def _server_environment(plan: ServingPlan) -> list[core.EnvVarArgsDict]:
+    """What the server alone gets: no network, the compiler's cache, and no compilation where a miss is fatal."""
+    variables = {"HF_HUB_OFFLINE": "1"}
+    if plan.line.compile_cache_variable is not None:
+        variables[plan.line.compile_cache_variable] = _ARTIFACTS_PATH
+    if plan.on_miss == "fail":
+        variables |= dict(plan.line.miss_is_fatal)
+    return [{"name": name, "value": value} for name, value in variables.items()]
 
 
 def _token(secret: pulumi.Input[str] | None) -> list[core.EnvVarArgsDict]:

@@ -36,7 +36,8 @@ _V1_METRICS = MetricNames("vllm:inter_token_latency_seconds", cache_usage="vllm:
 class ImageLine:
     """One line of images. `config_flag` takes the compiler settings as JSON, under `config_key` where it has one.
 
-    `artifacts_variable` points the server at compiled artifacts. `minimum_driver` and `maximum_driver` bound the Neuron
+    `artifacts_variable` points the server at compiled artifacts, `compile_cache_variable` at the compiler's own cache;
+    `miss_is_fatal` makes a server that would have to compile fail instead. `minimum_driver` and `maximum_driver` bound the Neuron
     driver of the node's AMI that the line's runtime is known to run on, None where no bound is known.
     """
 
@@ -53,6 +54,8 @@ class ImageLine:
     metrics: MetricNames
     device_flag: bool = False
     environment: tuple[tuple[str, str], ...] = ()
+    compile_cache_variable: str | None = None
+    miss_is_fatal: tuple[tuple[str, str], ...] = ()
     shutdown_timeout_flag: str | None = None
     minimum_driver: str | None = None
     maximum_driver: str | None = None
@@ -78,6 +81,7 @@ _LINES = (
         config_flag="--override-neuron-config",
         config_key=None,
         artifacts_variable="NEURON_COMPILED_ARTIFACTS",
+        compile_cache_variable="NEURON_COMPILE_CACHE_URL",
         metrics=_V0_METRICS,
         device_flag=True,
         environment=(("VLLM_NEURON_FRAMEWORK", "neuronx-distributed-inference"),),
@@ -93,6 +97,7 @@ _LINES = (
         config_flag="--additional-config",
         config_key="override_neuron_config",
         artifacts_variable="NEURON_COMPILED_ARTIFACTS",
+        compile_cache_variable="NEURON_COMPILE_CACHE_URL",
         metrics=_V1_METRICS,
         # Driver 2.29 refuses runtimes older than 2.33 (known issue of SDK 2.31).
         maximum_driver="2.28",
@@ -108,6 +113,7 @@ _LINES = (
         config_flag="--additional-config",
         config_key="override_neuron_config",
         artifacts_variable="NEURON_COMPILED_ARTIFACTS",
+        compile_cache_variable="NEURON_COMPILE_CACHE_URL",
         metrics=_V1_METRICS,
         minimum_driver="2.27",
     ),
@@ -122,6 +128,7 @@ _LINES = (
         config_flag="--additional-config",
         config_key="neuron_config",
         artifacts_variable="VLLM_CACHE_ROOT",
+        miss_is_fatal=(("VLLM_NEURON_DISABLE_WARMUP_COMPILE", "1"),),
         metrics=_V1_METRICS,
         shutdown_timeout_flag="--shutdown-timeout",
         minimum_driver="2.27",

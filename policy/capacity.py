@@ -9,7 +9,7 @@ from neuron.quantity import parse_quantity
 from neuron.quota import Bucket, NodeGroupCapacity, NodePoolCapacity, Purchase, QuotaPurchase, Update
 from policy.accelerator_pools import accelerator_pools
 from policy.manifests import Manifest
-from policy.node_pools import EXISTING_NODE_GROUP_TYPE, instance_type_names, karpenter_types, nodes_within
+from policy.node_pools import instance_type_names, karpenter_types, nodes_within
 from policy.resources import Resource, Stack
 from policy.values import Node
 
@@ -40,13 +40,12 @@ def capacity(stack: Stack) -> Capacity:
 
 
 def _groups(resource: Resource) -> Iterator[NodeGroupCapacity]:
-    # A ManagedNodeGroup of pulumi-eks is not among them: its child, an EKS node group, is.
+    # Not among them: a ManagedNodeGroup of pulumi-eks, whose child, an EKS node group, is; and an ExistingNodeGroup,
+    # whose nodes this stack does not start: they are use by others.
     props = resource.props
     if resource.type in _MANAGED_TYPES:
         names, maximum = instance_type_names(resource), props.at("scalingConfig", "maxSize")
         update, purchase = _update(props.at("updateConfig")), _purchase(resource)
-    elif resource.type == EXISTING_NODE_GROUP_TYPE:
-        names, maximum, update, purchase = [props.at("instanceType")], props.at("nodes"), _NO_SURGE, "on-demand"
     elif resource.type in _SELF_MANAGED_TYPES:
         names, maximum, update = [props.at("instanceType")], props.at("maxSize"), _NO_SURGE
         purchase = "spot" if props.at("spotPrice").is_present() else "on-demand"

@@ -86,14 +86,17 @@ def test_the_type_may_stand_in_the_launch_template_and_the_largest_of_several_co
 
 
 def test_nodes_that_something_else_made_and_self_managed_ones_count_without_a_surge() -> None:
-    existing = Given("neuron-serving:index:ExistingNodeGroup", {"instanceType": "trn1.2xlarge", "nodes": 1}, "found")
-    assert judge_stack(RULE, existing, config=quotas(trn=8)).passed
-    assert judge_stack(RULE, existing, config=quotas(trn=7)).violations
     own = Given("eks:index:NodeGroupV2", {"instanceType": "trn1.2xlarge", "maxSize": 3}, "own")
     assert judge_stack(RULE, own, config=quotas(trn=24)).passed
     assert judge_stack(RULE, own, config=quotas(trn=23)).violations
     unstated = Given("eks:index:NodeGroupV2", {"instanceType": "trn1.2xlarge"}, "own")
     assert judge_stack(RULE, unstated, config=quotas(trn=15)).violations
+
+
+def test_nodes_that_exist_already_are_not_started_by_this_stack() -> None:
+    existing = Given("neuron-serving:index:ExistingNodeGroup", {"instanceType": "trn1.2xlarge", "nodes": 1}, "found")
+    assert judge_stack(RULE, existing, config=quotas(trn=7)).passed
+    assert judge_stack(RULE, existing).passed
 
 
 def test_a_managed_node_group_of_pulumi_eks_is_counted_once_by_its_child() -> None:

@@ -174,3 +174,25 @@ def test_the_programs_of_the_config_map_run_as_mounted(
     )
     assert ended.returncode == 1, ended.stderr
     assert "is not published; nothing of this model is" in log.read_text()
+
+
+def test_a_server_of_the_plugin_line_that_finds_no_graph_fails_instead_of_compiling(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    local_stack["nodeGroups"][0]["instanceType"] = "trn2.3xlarge"
+    local_stack["serving"][0]["imageLine"] = "plugin-0.24"
+    server = pod_spec(run_program(local_stack))["containers"][0]
+    assert {"name": "VLLM_NEURON_DISABLE_WARMUP_COMPILE", "value": "1"} in server["env"]
+    assert "--shutdown-timeout=30" in server["args"]
+
+
+def test_a_server_of_the_nxdi_lines_has_the_compilers_cache_and_no_network(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    server = pod_spec(run_program(local_stack))["containers"][0]
+    variables = {one["name"]: one["value"] for one in server["env"]}
+    assert variables == {
+        "NEURON_COMPILED_ARTIFACTS": "/model/artifacts",
+        "NEURON_COMPILE_CACHE_URL": "/model/artifacts",
+        "HF_HUB_OFFLINE": "1",
+    }
