@@ -97,8 +97,8 @@ def test_a_cluster_made_here_gets_all_add_ons_and_another_only_the_stated_ones()
 
 @pytest.mark.parametrize(("throughput", "iops"), [(125, 3000), (600, 3000), (1000, 4000)])
 def test_a_disk_has_the_operations_that_its_throughput_needs(throughput: int, iops: int) -> None:
-    template = launch_template(node_group(diskThroughputMibPerSecond=throughput))
-    (disk,) = template.block_device_mappings  # type: ignore[misc, union-attr]
+    template: Any = launch_template(node_group(diskThroughputMibPerSecond=throughput))
+    (disk,) = template.block_device_mappings
     assert disk.ebs.iops == iops
 
 
