@@ -5,6 +5,7 @@ import pulumi
 from components.accelerator import Accelerator
 from components.cluster import Cluster
 from components.configuration import hf_token, load_platform, load_settings
+from components.model_cache import ModelCache
 from components.namespace import Namespace
 from components.nodegroup import ExistingNodeGroup, NodeGroup
 from components.plans import accelerator_plans, serving_plans
@@ -29,9 +30,13 @@ nodes = [NodeGroup(plan, cluster.placement(plan), after(cluster)) for plan in pl
 
 accelerators = [Accelerator(plan, cluster, after(*nodes)) for plan in accelerator_plans(settings)]
 
-namespaces = {name: Namespace(name, cluster.provider, hf_token()) for name in {plan.namespace: None for plan in plans}}
+cache = ModelCache("model-cache", settings.model_cache, cluster.provider) if settings.model_cache else None
 
-servers = [Serving(plan, cluster.provider, namespaces[plan.namespace], after(*nodes, *accelerators)) for plan in plans]
+namespaces = {
+    name: Namespace(name, cluster.provider, hf_token(), cache) for name in {plan.namespace: None for plan in plans}
+}
+
+servers = [Serving(plan, cluster.provider, namespaces[plan.namespace], [*nodes, *accelerators]) for plan in plans]
 
 pulumi.export("cluster", cluster.reference)
 pulumi.export("urls", {plan.name: server.url for plan, server in zip(plans, servers, strict=True)})

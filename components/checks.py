@@ -21,6 +21,7 @@ def check(settings: Settings) -> list[Fault]:
         *_unique("nodeGroups", [group.name for group in settings.node_groups]),
         *_unique("serving", [one.name for one in settings.serving]),
         *_node_groups(settings),
+        *_model_cache(settings),
     ]
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
@@ -50,6 +51,19 @@ def to_model(model: ModelSettings) -> Model:
 def _not_empty(path: str, entries: Sequence[object]) -> Iterator[Fault]:
     if not entries:
         yield Fault(path, "an empty list", "at least one entry", "add one")
+
+
+def _model_cache(settings: Settings) -> Iterator[Fault]:
+    cache = settings.model_cache
+    if cache is not None and cache.backend == "s3":
+        for key, value in (("region", cache.region), ("clusterName", cache.cluster_name)):
+            if value is None:
+                yield Fault(f"modelCache.{key}", "nothing", "a value: the backend s3 needs it", "set it")
+    if cache is None:
+        for index, one in enumerate(settings.serving):
+            if one.on_miss == "fail":
+                found = "fail, in a stack where nothing is ever published"
+                yield Fault(f"serving[{index}].onMiss", found, "compile", "leave onMiss out, or add a modelCache")
 
 
 def _unique(path: str, names: Iterable[str]) -> Iterator[Fault]:

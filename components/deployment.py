@@ -1,25 +1,31 @@
-"""Builds the Deployment of a model server: pure functions from a plan to a manifest; nothing is registered here."""
+"""Builds the workloads of a model server: pure functions from a plan to manifests; nothing is registered here."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pulumi
 import pulumi_kubernetes.apps.v1 as apps
+import pulumi_kubernetes.batch.v1 as batch
 import pulumi_kubernetes.core.v1 as core
 
+from components import programs
 from components.namespace import TOKEN_SECRET_KEY
 from neuron import images
+from neuron.artifact import Artifact, OnMiss
 from neuron.images import ImageLine
 from neuron.instances import CHIP_RESOURCE, INSTANCE_TYPE_LABEL, InstanceType
 from neuron.memory import SHARED_MEMORY_GIB
 from neuron.model import Model, storage_gib
 from neuron.placement import cpu_request_millicores
 from neuron.rollout import Probe, Rollout
+from neuron.startup import StartUp
 
-PREPARE_PROGRAM = Path(__file__).parent.parent / "containers" / "prepare_model.py"
-
-_CACHE_PATH = "/cache"
-_PROGRAMS_PATH = "/programs"
+# The pod's own disk: below it, `model` (weights) and `artifacts` (compiled graphs), as the programs lay them out.
+_LOCAL_PATH = "/model"
+MODEL_PATH = f"{_LOCAL_PATH}/model"
+_ARTIFACTS_PATH = f"{_LOCAL_PATH}/artifacts"
+_CACHE_PATH = "/model-cache"
+# A publisher that dies resumes; one that fails this often has a reason that another try does not mend.
+PUBLISH_RETRIES = 3
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class ServingPlan:
 
     `scheduler` is the name of the scheduler that places the pods, None for the cluster's own.
     `token_secret` names a Secret that exists already, None where the stack's own token is used, or none at all.
+    `publishes` says whether a Job publishes the artifact before the pods look for it.
     """
 
     name: str
@@ -38,7 +45,11 @@ class ServingPlan:
     instance: InstanceType
     chips: int
     memory_gib: int
+    artifact: Artifact
     model_arguments: tuple[str, ...]
+    on_miss: OnMiss
+    publishes: bool
+    start: StartUp
     token_secret: str | None
     rollout: Rollout
     scheduler: str | None = None
@@ -46,11 +57,15 @@ class ServingPlan:
 
 @dataclass(frozen=True)
 class References:
-    """Names of the objects that the pods refer to; `token_secret` is None for a model that needs no token."""
+    """Names of the objects that the pods refer to.
+
+    `token_secret` is None for a model that needs no token, `cache_claim` for a stack without a model cache.
+    """
 
     service_account: pulumi.Input[str]
     programs: pulumi.Input[str]
     token_secret: pulumi.Input[str] | None
+    cache_claim: pulumi.Input[str] | None
 
 
 def selector(plan: ServingPlan) -> dict[str, str]:
@@ -58,13 +73,17 @@ def selector(plan: ServingPlan) -> dict[str, str]:
     return {"app.kubernetes.io/name": "vllm", "app.kubernetes.io/instance": plan.name}
 
 
-def labels(plan: ServingPlan) -> dict[str, str]:
-    """The labels of every object of the plan: the selector and what it is part of."""
-    return {**selector(plan), "app.kubernetes.io/component": "server", "app.kubernetes.io/part-of": "neuron-serving"}
+def labels(plan: ServingPlan, component: str = "server") -> dict[str, str]:
+    """The labels of every object of the plan: the selector's instance, and what the object is part of."""
+    return {
+        **selector(plan),
+        "app.kubernetes.io/component": component,
+        "app.kubernetes.io/part-of": "neuron-serving",
+    }
 
 
 def deployment_spec(plan: ServingPlan, references: References) -> apps.DeploymentSpecArgsDict:
-    """The Deployment's spec."""
+    """The server's Deployment."""
     update = plan.rollout.update
     return {
         "replicas": plan.replicas,
@@ -74,48 +93,96 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
             "rolling_update": {"max_surge": update.max_surge, "max_unavailable": update.max_unavailable},
         },
         "progress_deadline_seconds": plan.rollout.progress_deadline_seconds,
-        "template": {"metadata": {"labels": labels(plan)}, "spec": _pod_spec(plan, references)},
+        "template": {
+            "metadata": {"labels": labels(plan)},
+            "spec": {
+                **_pod_spec(plan, references, read_only_cache=True),
+                "termination_grace_period_seconds": plan.rollout.drain.grace_seconds,
+                "init_containers": [_load_container(plan, references)],
+                "containers": [_server_container(plan)],
+            },
+        },
     }
 
 
-def _pod_spec(plan: ServingPlan, references: References) -> core.PodSpecArgsDict:
+def publish_job_spec(plan: ServingPlan, references: References) -> batch.JobSpecArgsDict:
+    """The Job that publishes the plan's artifact; its pods must not be selected as servers."""
+    return {
+        "backoff_limit": PUBLISH_RETRIES,
+        "template": {
+            "metadata": {"labels": {**labels(plan, "publisher"), "app.kubernetes.io/name": "model-publisher"}},
+            "spec": {
+                **_pod_spec(plan, references, read_only_cache=False),
+                "restart_policy": "OnFailure",
+                "containers": [_publish_container(plan, references)],
+            },
+        },
+    }
+
+
+def _pod_spec(plan: ServingPlan, references: References, *, read_only_cache: bool) -> core.PodSpecArgsDict:
+    """What server and publisher have in common: where they run, and what they mount."""
+    cache: core.VolumeArgsDict = {"name": "model-cache", "empty_dir": {}}
+    if references.cache_claim is not None:
+        claim: core.PersistentVolumeClaimVolumeSourceArgsDict = {
+            "claim_name": references.cache_claim,
+            "read_only": read_only_cache,
+        }
+        cache = {"name": "model-cache", "persistent_volume_claim": claim}
     return {
         **({"scheduler_name": plan.scheduler} if plan.scheduler else {}),
         "service_account_name": references.service_account,
         "automount_service_account_token": False,
         "node_selector": {INSTANCE_TYPE_LABEL: plan.instance.name},
         "tolerations": [{"key": CHIP_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
-        "termination_grace_period_seconds": plan.rollout.drain.grace_seconds,
         "security_context": {"seccomp_profile": {"type": "RuntimeDefault"}},
-        "init_containers": [_prepare_container(plan, references)],
-        "containers": [_server_container(plan, references)],
         "volumes": [
-            {"name": "cache", "empty_dir": {"size_limit": f"{storage_gib(plan.model)}Gi"}},
+            {"name": "local", "empty_dir": {"size_limit": f"{storage_gib(plan.model)}Gi"}},
             {"name": "shared-memory", "empty_dir": {"medium": "Memory", "size_limit": f"{SHARED_MEMORY_GIB}Gi"}},
-            {"name": "programs", "config_map": {"name": references.programs}},
+            {"name": "programs", "config_map": {"name": references.programs, "items": programs.volume_items()}},
+            cache,
         ],
     }
 
 
-def _prepare_container(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
-    """Downloads the weights and compiles, with the server's own arguments; the server then only loads."""
+def _load_container(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
+    """Brings weights and compiled graphs to the pod's disk; on a miss it compiles them, or says why not."""
     return {
-        **_common(plan, references),
-        "name": "model-prep",
-        "command": ["python3", f"{_PROGRAMS_PATH}/{PREPARE_PROGRAM.name}"],
-        "args": list(plan.model_arguments),
-        "volume_mounts": [*_mounts(), {"name": "programs", "mount_path": _PROGRAMS_PATH, "read_only": True}],
+        **_program(plan, references, "load", [f"--on-miss={plan.on_miss}"]),
+        "volume_mounts": _program_mounts(read_only_cache=True),
     }
 
 
-def _server_container(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
-    """The server is process 1, with no shell in between, so that SIGTERM reaches it."""
+def _publish_container(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
+    return {
+        **_program(plan, references, "publish", []),
+        "volume_mounts": _program_mounts(read_only_cache=False),
+    }
+
+
+def _program(plan: ServingPlan, references: References, name: str, options: list[str]) -> core.ContainerArgsDict:
+    """One of the programs, with the server's own arguments: both must build the same graph."""
+    artifact = f"{programs.PROGRAMS_PATH}/{programs.ARTIFACT_FILE}"
+    places = [f"--artifact={artifact}", f"--cache={_CACHE_PATH}", f"--local={_LOCAL_PATH}"]
+    return {
+        **_common(plan),
+        "name": f"model-{name}",
+        "command": programs.command(name),
+        "working_dir": programs.PROGRAMS_PATH,
+        "args": [*places, *options, "--", *plan.model_arguments],
+        "env": [*_environment(plan.line), *_token(references.token_secret)],
+    }
+
+
+def _server_container(plan: ServingPlan) -> core.ContainerArgsDict:
+    """The server is process 1, with no shell in between, so that SIGTERM reaches it. It asks Hugging Face nothing."""
     drain = plan.rollout.drain
     return {
-        **_common(plan, references),
+        **_common(plan),
         "name": "server",
         "command": ["python3", "-m", "vllm.entrypoints.openai.api_server"],
         "args": [*plan.model_arguments, *images.server_arguments(plan.line, drain.shutdown_timeout_seconds)],
+        "env": [*_environment(plan.line), {"name": "HF_HUB_OFFLINE", "value": "1"}],
         "ports": [{"name": "http", "container_port": images.PORT}],
         "startup_probe": _probe(plan.rollout.startup),
         "readiness_probe": _probe(plan.rollout.readiness),
@@ -125,10 +192,9 @@ def _server_container(plan: ServingPlan, references: References) -> core.Contain
     }
 
 
-def _common(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
+def _common(plan: ServingPlan) -> core.ContainerArgsDict:
     return {
         "image": plan.line.image,
-        "env": _environment(plan.line, references.token_secret),
         "resources": _resources(plan),
         "security_context": {"allow_privilege_escalation": False, "capabilities": {"drop": ["ALL"]}},
     }
@@ -144,23 +210,30 @@ def _resources(plan: ServingPlan) -> core.ResourceRequirementsArgsDict:
     return {"requests": {**fixed, **requests}, "limits": fixed}
 
 
-def _environment(line: ImageLine, token_secret: pulumi.Input[str] | None) -> list[core.EnvVarArgsDict]:
-    fixed = {
-        **dict(line.environment),
-        "HF_HOME": f"{_CACHE_PATH}/huggingface",
-        line.artifacts_variable: f"{_CACHE_PATH}/artifacts",
-    }
-    variables: list[core.EnvVarArgsDict] = [{"name": name, "value": value} for name, value in fixed.items()]
-    if token_secret is not None:
-        reference: core.EnvVarSourceArgsDict = {"secret_key_ref": {"name": token_secret, "key": TOKEN_SECRET_KEY}}
-        variables.append({"name": "HF_TOKEN", "value_from": reference})
-    return variables
+def _environment(line: ImageLine) -> list[core.EnvVarArgsDict]:
+    fixed = {**dict(line.environment), line.artifacts_variable: _ARTIFACTS_PATH}
+    return [{"name": name, "value": value} for name, value in fixed.items()]
+
+
+def _token(secret: pulumi.Input[str] | None) -> list[core.EnvVarArgsDict]:
+    if secret is None:
+        return []
+    reference: core.EnvVarSourceArgsDict = {"secret_key_ref": {"name": secret, "key": TOKEN_SECRET_KEY}}
+    return [{"name": "HF_TOKEN", "value_from": reference}]
 
 
 def _mounts() -> list[core.VolumeMountArgsDict]:
     return [
-        {"name": "cache", "mount_path": _CACHE_PATH},
+        {"name": "local", "mount_path": _LOCAL_PATH},
         {"name": "shared-memory", "mount_path": "/dev/shm"},  # noqa: S108 - the pod's own volume
+    ]
+
+
+def _program_mounts(*, read_only_cache: bool) -> list[core.VolumeMountArgsDict]:
+    return [
+        *_mounts(),
+        {"name": "programs", "mount_path": programs.PROGRAMS_PATH, "read_only": True},
+        {"name": "model-cache", "mount_path": _CACHE_PATH, "read_only": read_only_cache},
     ]
 
 

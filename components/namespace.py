@@ -1,22 +1,29 @@
-"""A namespace for model servers, with the Hugging Face token that they share."""
+"""A namespace for model servers, with what they share: the Hugging Face token and the claim on the model cache."""
 
 import pulumi
 import pulumi_kubernetes as kubernetes
+
+from components.model_cache import ModelCache
 
 TOKEN_SECRET_KEY = "token"  # noqa: S105 - the name of a key, not a token
 
 
 class Namespace(pulumi.ComponentResource):
-    """`name` of the namespace; `token_secret` names the Secret that holds the token, None if the stack has no token."""
+    """`name` of the namespace; `token_secret` names the token's Secret and `cache_claim` the claim on the model cache.
+
+    Both are None where the stack has no token or no cache.
+    """
 
     name: pulumi.Output[str]
     token_secret: pulumi.Output[str] | None
+    cache_claim: pulumi.Output[str] | None
 
     def __init__(
         self,
         name: str,
         provider: kubernetes.Provider,
         token: pulumi.Output[str] | None,
+        cache: ModelCache | None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Register the namespace and, for a stack with a token, the Secret: the only place where the token stands."""
@@ -25,6 +32,7 @@ class Namespace(pulumi.ComponentResource):
         namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=child)
         self.name = namespace.metadata["name"]
         self.token_secret = None
+        self.cache_claim = cache.claim(name, self.name) if cache else None
         if token is not None:
             secret = kubernetes.core.v1.Secret(
                 f"{name}-hf-token",

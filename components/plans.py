@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from components.checks import to_model
-from components.deployment import ServingPlan
+from components.deployment import MODEL_PATH, ServingPlan
 from components.platform_checks import installs_scheduler_extension
 from components.settings import AcceleratorSettings, ChartsSettings, ServingSettings, Settings
+from neuron.artifact import artifact
 from neuron.images import image_line, model_arguments
 from neuron.instances import InstanceType, instance_type
 from neuron.memory import container_memory_gib
@@ -35,20 +36,25 @@ def serving_plans(settings: Settings) -> tuple[ServingPlan, ...]:
     return tuple(_plan(serving, settings) for serving in settings.serving)
 
 
+def publishes(serving: ServingSettings, settings: Settings) -> bool:
+    """Whether a Job publishes the model first: where there is a cache, and a chip that the running pods leave free."""
+    pool = _pool(serving, settings)
+    return settings.model_cache is not None and _spare_slots(serving, settings, pool) > 0
+
+
 def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
     pool = _pool(serving, settings)
     line = image_line(serving.image_line)
     model = to_model(serving.model)
     chips = chips_per_pod(model.tensor_parallel, pool.instance)
-    rollout = derive_rollout(
-        Situation(
-            replicas=serving.replicas,
-            slots=serving.replicas + free_slots(pool, chips, _all_pods(serving.node_group, settings, pool.instance)),
-            # Nothing keeps compiled artifacts between pods yet: every new pod starts cold.
-            start=start_up(model, cached=False),
-            longest_request_seconds=serving.longest_request_seconds,
-            line=line,
-        )
+    published = publishes(serving, settings)
+    on_miss = serving.on_miss or ("fail" if published else "compile")
+    situation = Situation(
+        replicas=serving.replicas,
+        slots=serving.replicas + _spare_slots(serving, settings, pool),
+        start=start_up(model, cached=published),
+        longest_request_seconds=serving.longest_request_seconds,
+        line=line,
     )
     return ServingPlan(
         name=serving.name,
@@ -59,9 +65,13 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         instance=pool.instance,
         chips=chips,
         memory_gib=serving.memory_gib or container_memory_gib(model),
-        model_arguments=model_arguments(line, model, serving.neuron_config),
+        artifact=artifact(line, model, serving.neuron_config, pool.instance),
+        model_arguments=model_arguments(line, model, serving.neuron_config, MODEL_PATH),
+        on_miss=on_miss,
+        publishes=published,
+        start=situation.start,
         token_secret=serving.hf_token_secret,
-        rollout=rollout,
+        rollout=derive_rollout(situation),
         scheduler=_scheduler(chips, pool.instance, settings),
     )
 
@@ -79,6 +89,12 @@ def _pool(serving: ServingSettings, settings: Settings) -> Pool:
     if group is None:
         raise ValueError(f"{serving.name}: no node group {serving.node_group}")
     return Pool(instance_type(group.instance_type), group.nodes)
+
+
+def _spare_slots(serving: ServingSettings, settings: Settings, pool: Pool) -> int:
+    """Pods of this server that its node group could take beside all serving pods of the stack."""
+    chips = chips_per_pod(serving.model.tensor_parallel, pool.instance)
+    return free_slots(pool, chips, _all_pods(serving.node_group, settings, pool.instance))
 
 
 def _all_pods(node_group: str, settings: Settings, instance: InstanceType) -> list[int]:

@@ -1,24 +1,27 @@
 """The serving layer: a vLLM server for one model, reachable inside the cluster."""
 
-from functools import reduce
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 
 from components.deployment import (
-    PREPARE_PROGRAM,
+    PUBLISH_RETRIES,
     References,
     ServingPlan,
     deployment_spec,
     labels,
+    publish_job_spec,
     selector,
 )
 from components.namespace import Namespace
+from components.programs import config_map_data
 from neuron.images import PORT
+from neuron.rollout import publish_timeout_seconds
 
 
 class Serving(pulumi.ComponentResource):
-    """Deployment, Service and what they need. `url` is the OpenAI-compatible endpoint inside the cluster."""
+    """Publish Job, Deployment, Service and what they need. `url` is the OpenAI-compatible endpoint in the cluster."""
 
     url: pulumi.Output[str]
 
@@ -27,25 +30,22 @@ class Serving(pulumi.ComponentResource):
         plan: ServingPlan,
         provider: kubernetes.Provider,
         namespace: Namespace,
+        nodes: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Register the layer in `namespace`, which also knows where the Hugging Face token is.
+        """Register the layer in `namespace`, which knows the Hugging Face token's Secret and the cache's claim.
 
-        Only the Deployment waits for what `opts` says that the layer depends on.
+        Only the workloads wait for `nodes`: what makes nodes and their chips appear.
         """
         super().__init__("neuron-serving:index:Serving", plan.name, {}, opts)
         child = pulumi.ResourceOptions(parent=self, provider=provider)
-        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         metadata: kubernetes.meta.v1.ObjectMetaArgsDict = {"namespace": namespace.name, "labels": labels(plan)}
 
         account = kubernetes.core.v1.ServiceAccount(
             plan.name, metadata=metadata, automount_service_account_token=False, opts=child
         )
         programs = kubernetes.core.v1.ConfigMap(
-            f"{plan.name}-programs",
-            metadata=metadata,
-            data={PREPARE_PROGRAM.name: PREPARE_PROGRAM.read_text()},
-            opts=child,
+            f"{plan.name}-programs", metadata=metadata, data=config_map_data(plan.artifact), opts=child
         )
         kubernetes.policy.v1.PodDisruptionBudget(
             plan.name,
@@ -54,17 +54,21 @@ class Serving(pulumi.ComponentResource):
             opts=child,
         )
         references = References(
-            account.metadata["name"], programs.metadata["name"], plan.token_secret or namespace.token_secret
+            service_account=account.metadata["name"],
+            programs=programs.metadata["name"],
+            token_secret=plan.token_secret or namespace.token_secret,
+            cache_claim=namespace.cache_claim,
         )
+        published = [_publish(plan, references, metadata, child, nodes)] if plan.publishes else []
         deployment = kubernetes.apps.v1.Deployment(
             plan.name,
             metadata=metadata,
             spec=deployment_spec(plan, references),
-            opts=reduce(pulumi.ResourceOptions.merge, [child, needed, _deadline(plan.rollout.await_timeout_seconds)]),
+            opts=_merged(child, plan.rollout.await_timeout_seconds, [*nodes, *published]),
         )
-        # The Deployment's own await has seen its pods ready; waiting for their endpoints again takes ten seconds more.
         service = kubernetes.core.v1.Service(
             plan.name,
+            # The Deployment's own await has seen its pods ready; waiting for their endpoints takes ten seconds more.
             metadata={**metadata, "name": plan.name, "annotations": {"pulumi.com/skipAwait": "true"}},
             spec={"selector": selector(plan), "ports": [{"name": "http", "port": PORT, "target_port": "http"}]},
             opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[deployment])),
@@ -74,6 +78,27 @@ class Serving(pulumi.ComponentResource):
         self.register_outputs({"url": self.url})
 
 
-def _deadline(seconds: int) -> pulumi.ResourceOptions:
-    timeout = f"{seconds}s"
-    return pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create=timeout, update=timeout))
+def _publish(
+    plan: ServingPlan,
+    references: References,
+    metadata: kubernetes.meta.v1.ObjectMetaArgsDict,
+    child: pulumi.ResourceOptions,
+    nodes: Sequence[pulumi.Resource],
+) -> pulumi.Resource:
+    """The Job that the Deployment waits for: pods that start find their artifact complete."""
+    timeout_seconds = publish_timeout_seconds(plan.model, PUBLISH_RETRIES)
+    return kubernetes.batch.v1.Job(
+        f"{plan.name}-publish",
+        metadata={**metadata, "labels": labels(plan, "publisher")},
+        spec=publish_job_spec(plan, references),
+        opts=_merged(child, timeout_seconds, nodes),
+    )
+
+
+def _merged(
+    child: pulumi.ResourceOptions, timeout_seconds: int, depends_on: Sequence[pulumi.Resource]
+) -> pulumi.ResourceOptions:
+    timeout = f"{timeout_seconds}s"
+    timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout)
+    own = pulumi.ResourceOptions(custom_timeouts=timeouts, depends_on=depends_on)
+    return pulumi.ResourceOptions.merge(child, own)

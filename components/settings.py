@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from neuron.artifact import OnMiss
 from neuron.model import DataType
 from neuron.quota import MAX_UNAVAILABLE_CEILING, Purchase, UpdateStrategy
 from neuron.rollout import DEFAULT_LONGEST_REQUEST_SECONDS
@@ -211,8 +212,25 @@ class ModelSettings(_Section):
     cold_start_seconds: int | None = Field(default=None, ge=1)
 
 
+class ModelCacheSettings(_Section):
+    """Where published models are kept: a directory of the nodes, or an S3 bucket through Mountpoint.
+
+    `bucket` may be left out: vllm-models-cache-<account>. `retain` keeps the bucket when the stack is destroyed.
+    """
+
+    backend: Literal["hostpath", "s3"]
+    path: str = "/var/lib/neuron-serving/models"
+    bucket: str | None = None
+    region: str | None = None
+    cluster_name: str | None = None
+    retain: bool = True
+
+
 class ServingSettings(_Section):
-    """One model server: what it serves, where, how many, and how long its longest request takes."""
+    """One model server: what it serves, where, how many, and how long its longest request takes.
+
+    `onMiss` says what a pod does that does not find its model published; left out, it follows from the model cache.
+    """
 
     name: DnsLabel
     namespace: DnsLabel = "vllm"
@@ -224,6 +242,7 @@ class ServingSettings(_Section):
     longest_request_seconds: int = Field(default=DEFAULT_LONGEST_REQUEST_SECONDS, ge=1)
     memory_gib: int | None = Field(default=None, ge=1)
     hf_token_secret: DnsLabel | None = None
+    on_miss: OnMiss | None = None
 
 
 class Settings(_Section):
@@ -236,6 +255,7 @@ class Settings(_Section):
     cluster: ClusterSettings
     node_groups: tuple[NodeGroupSettings, ...] = Field(strict=False)
     serving: tuple[ServingSettings, ...] = Field(default=(), strict=False)
+    model_cache: ModelCacheSettings | None = None
     accelerator: AcceleratorSettings | None = None
     charts: ChartsSettings = ChartsSettings()
     quotas: QuotasSettings = QuotasSettings()

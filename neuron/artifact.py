@@ -5,12 +5,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from neuron import differences as naming
 from neuron.errors import ImpossibleInputError
 from neuron.images import ImageLine
 from neuron.instances import DEFAULT_LOGICAL_CORE_SIZE, InstanceType
 from neuron.model import Model
+
+# What a pod does when its artifact is not published: compile for itself, or refuse to start and say why.
+OnMiss = Literal["compile", "fail"]
 
 # Part of the key: a new layout of the cache makes new artifacts, it does not misread the old.
 LAYOUT = 1

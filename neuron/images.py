@@ -5,7 +5,8 @@ Sources: AWS Neuron SDK release notes and vLLM user guides (SDK 2.25 to 2.33), t
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -127,6 +128,17 @@ _LINES = (
     ),
 )
 
+# What is known beside the lines above, for images that others chose: vLLM versions as (major, minor).
+V1_MINIMUM_VERSION = (0, 11)
+PLUGIN_MINIMUM_VERSION = (0, 21)
+# Trainium2 and newer, ultra servers (trn2u) and families to come (trn3...) included.
+PLUGIN_FAMILY_PREFIXES = ("trn2", "trn3")
+_NEURON_FAMILY_PREFIXES = ("inf", "trn")
+
+_NEURON_VLLM_REPOSITORY = re.compile(r"vllm.*neuron|neuron.*vllm")
+_NEURON_TAG_MARK = "-neuronx-"
+_TAG_VERSION = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)(?![0-9])", re.ASCII)
+
 IMAGE_LINES: Mapping[str, ImageLine] = MappingProxyType({line.name: line for line in _LINES})
 
 
@@ -143,15 +155,62 @@ def lines_for(family: str) -> tuple[str, ...]:
     return tuple(line.name for line in _LINES if family in line.families)
 
 
-def model_arguments(line: ImageLine, model: Model, neuron_config: Mapping[str, object]) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class ImageReference:
+    """An image reference in its parts; `tag` and `digest` are None where it has none."""
+
+    repository: str
+    tag: str | None
+    digest: str | None
+
+
+def parse_reference(text: str) -> ImageReference:
+    """Read a reference such as `public.ecr.aws/neuron/image:tag@sha256:...`; any text has a reading."""
+    name, _, digest = text.partition("@")
+    # A colon before the last slash belongs to the registry's port.
+    path, slash, last = name.rpartition("/")
+    repository, _, tag = last.partition(":")
+    return ImageReference(path + slash + repository, tag or None, digest or None)
+
+
+def neuron_vllm_version(reference: ImageReference) -> tuple[int, int] | None:
+    """Major and minor version of vLLM in an image of vLLM for Neuron, whatever the registry; None if it is not one.
+
+    Tags read `<vllm>-neuronx-<python>-sdk<version>-<system>`; without a tag the version is not known.
+    """
+    repository, tag = reference.repository.lower(), reference.tag or ""
+    is_neuron = _NEURON_VLLM_REPOSITORY.search(repository) or ("vllm" in repository and _NEURON_TAG_MARK in tag)
+    match = _TAG_VERSION.match(tag)
+    return (int(match["major"]), int(match["minor"])) if is_neuron and match else None
+
+
+def lacks_plugin_support(family: str) -> bool:
+    """Whether an instance family has Neuron chips on which the vLLM Neuron plugin does not run."""
+    return family.startswith(_NEURON_FAMILY_PREFIXES) and not family.startswith(PLUGIN_FAMILY_PREFIXES)
+
+
+def support_doubt(version: tuple[int, int], families: Iterable[str]) -> str | None:
+    """What speaks against a version of vLLM for Neuron on these instance families; None if nothing that is known."""
+    if version < V1_MINIMUM_VERSION:
+        return f"vLLM {version[0]}.{version[1]} is out of support: {IMAGE_LINES['v0-0.9.1'].support_note}"
+    for line in _LINES:
+        doubtful = sorted(_NEURON_CORE_V2.intersection(families)) if line.support == "contradicted" else []
+        if doubtful and neuron_vllm_version(parse_reference(line.image)) == version:
+            return f"the support of line {line.name} on {', '.join(doubtful)} is contradicted: {line.support_note}"
+    return None
+
+
+def model_arguments(
+    line: ImageLine, model: Model, neuron_config: Mapping[str, object], model_path: str
+) -> tuple[str, ...]:
     """The arguments that shape the compiled graph: alike for compiling and serving, or the artifacts do not load.
 
-    `neuron_config` holds compiler settings such as `enable_bucketing`. The revision is pinned for the tokenizer too.
+    `neuron_config` holds compiler settings such as `enable_bucketing`. `model_path` is the directory that holds the
+    weights at the pinned revision; clients still name the model by its id.
     """
     arguments = [
-        f"--model={model.id}",
-        f"--revision={model.revision}",
-        f"--tokenizer-revision={model.revision}",
+        f"--model={model_path}",
+        f"--served-model-name={model.id}",
         f"--dtype={model.dtype}",
         f"--max-model-len={model.max_model_len}",
         f"--max-num-seqs={model.max_num_seqs}",

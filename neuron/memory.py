@@ -37,7 +37,12 @@ class Fit:
 
 def load_peak_gib(model: Model) -> float:
     """Host memory at the peak of loading, when the weights are sharded at load."""
-    return model.checkpoint_gb * _GIB_PER_GB * LOAD_PEAK_FACTOR
+    return checkpoint_load_peak_gib(model.checkpoint_gb)
+
+
+def checkpoint_load_peak_gib(checkpoint_gb: float) -> float:
+    """Host memory at the peak of loading a checkpoint of that size, in decimal gigabytes."""
+    return checkpoint_gb * _GIB_PER_GB * LOAD_PEAK_FACTOR
 
 
 def container_memory_gib(model: Model) -> int:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from neuron.errors import ImpossibleInputError
 from neuron.images import ImageLine
+from neuron.model import Model
 from neuron.quantity import parse_count
-from neuron.startup import EXIT_SECONDS, IMAGE_PULL_SECONDS, StartUp
+from neuron.startup import EXIT_SECONDS, IMAGE_PULL_SECONDS, StartUp, start_up
 
 # (src) compiling TinyLlama takes 214-229 s; a shorter budget kills a server that compiles because its cache missed.
 STARTUP_BUDGET_MINIMUM_SECONDS = 240
@@ -132,6 +133,12 @@ def startup_probe(start: StartUp) -> Probe:
     """The startup probe: every 5 s, for as long as a cold start of the server may take when its cache misses."""
     needed = max(STARTUP_BUDGET_MINIMUM_SECONDS, start.total_seconds * STARTUP_BUDGET_FACTOR)
     return Probe("/v1/models", period_seconds=5, failure_threshold=math.ceil(needed / 5), timeout_seconds=2)
+
+
+def publish_timeout_seconds(model: Model, retries: int) -> int:
+    """How long to wait for a publish Job: an image pull, and a generous cold start for each try."""
+    one_try = math.ceil(start_up(model, cached=False).total_seconds * STARTUP_BUDGET_FACTOR)
+    return IMAGE_PULL_SECONDS + one_try * (retries + 1) + DEADLINE_MARGIN_SECONDS
 
 
 def derive_drain(line: ImageLine, longest_request_seconds: int) -> Drain:

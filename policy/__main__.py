@@ -8,6 +8,8 @@ from pulumi_policy import PolicyPack
 # The engine starts the pack with this directory alone on the path; `policy` and `neuron` lie beside each other.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from policy.decoding import decode_once
 from policy.rules import RULES
 
+decode_once()
 PolicyPack(name="neuron-serving", policies=[rule.policy() for rule in RULES])

@@ -10,9 +10,9 @@ from neuron.errors import ImpossibleInputError
 from neuron.instances import CHIP_RESOURCE
 from neuron.quantity import parse_quantity
 from policy.manifests import Manifest, manifests
-from policy.resources import Stack
+from policy.resources import Resource, Stack
 from policy.values import Node
-from policy.workloads import Container, PodSpec, Workload
+from policy.workloads import Container, PodSpec, Workload, workloads
 
 _NEURON = re.compile(re.escape(CHIP_RESOURCE) + ".*")
 _ACCELERATOR = re.compile(_NEURON.pattern + r"|nvidia\.com/gpu.*|amd\.com/gpu")
@@ -88,6 +88,19 @@ def asks_for_neuron(workload: Workload, claims: DeviceClaims = NO_CLAIMS) -> boo
     """Whether the workload is a Neuron workload."""
     neuron_class = frozenset({_NEURON_DEVICE_CLASS})
     return any(_asks(pod, workload, claims, _NEURON, neuron_class) for pod in workload.pod_specs())
+
+
+def accelerator_workloads(resource: Resource) -> Iterator[Workload]:
+    """The accelerator workloads that one resource shows by itself: those that ask for an extended resource."""
+    return (one for one in workloads(resource) if asks_for_accelerator(one))
+
+
+def claiming_workloads(stack: Stack, claims: DeviceClaims) -> Iterator[Workload]:
+    """The accelerator workloads that only the stack shows: those that ask through DRA claims alone."""
+    for resource in stack.resources if claims else ():
+        for workload in workloads(resource):
+            if asks_for_accelerator(workload, claims) and not asks_for_accelerator(workload):
+                yield workload
 
 
 def _asks(

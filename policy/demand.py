@@ -1,6 +1,6 @@
 """How many Neuron pods a stack runs at most, and what of its pools they leave free."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from neuron.instances import CHIP_RESOURCE, CORE_RESOURCE, InstanceType
@@ -13,18 +13,14 @@ from policy.accelerators import (
     claimed_devices,
     extended_resources,
 )
-from policy.manifests import Manifest, manifests
+from policy.autoscalers import ReplicaMaxima, autoscaler_maxima
+from policy.manifests import Manifest
 from policy.node_pools import NodePool
 from policy.resources import Stack
 from policy.workloads import Container, PodSpec, Workload, workloads
 
-# https://keda.sh/docs/latest/reference/scaledobject-spec/#maxreplicacount
-_KEDA_DEFAULT_MAXIMUM = 100
 # KServe has no `replicas`; Ray has both, and only its autoscaler minds the maximum.
 _REPLICA_FIELDS = ("replicas", "maxReplicas", "minReplicas")
-
-# The largest number of replicas that an autoscaler may set, by namespace, kind and name of its target.
-_Maxima = Mapping[tuple[str, str, str], int]
 
 
 @dataclass(frozen=True)
@@ -54,9 +50,9 @@ class Demand:
 
 def demands(stack: Stack, claims: DeviceClaims) -> tuple[Demand, ...]:
     """The Neuron pods that stay on their nodes. Those of a Job leave, so they can only delay another pod."""
-    maxima = _autoscaler_maxima(stack)
+    maxima = autoscaler_maxima(stack)
     return tuple(
-        Demand(workload, pod, claimed_devices(pod, workload, claims), _count(workload, pod, maxima))
+        Demand(workload, pod, claimed_devices(pod, workload, claims), pods_at_most(workload, pod, maxima))
         for resource in stack.resources
         for workload in workloads(resource)
         if not workload.kind.ends and not workload.manifest.is_patch and asks_for_neuron(workload, claims)
@@ -182,14 +178,15 @@ def _claimed_cores(request: DeviceRequest, instance: InstanceType) -> int | None
     return None if chips is None else int(chips) * instance.logical_cores_per_chip
 
 
-def _count(workload: Workload, pod: PodSpec, maxima: _Maxima) -> int | None:
+def pods_at_most(workload: Workload, pod: PodSpec, maxima: ReplicaMaxima) -> int | None:
+    """How many pods of a template there are at most, an autoscaler reckoned with; None where that is not known yet."""
     replicas = _replicas(pod)
     if replicas is None:
         return None
     manifest = workload.manifest
     if manifest.kind == "LeaderWorkerSet":
         replicas *= _pods_per_group(manifest, pod)
-    return max(replicas, maxima.get((manifest.namespace, manifest.kind, manifest.name), 0))
+    return max(replicas, maxima.get(manifest.key, 0))
 
 
 def _replicas(pod: PodSpec) -> int | None:
@@ -209,25 +206,3 @@ def _pods_per_group(manifest: Manifest, pod: PodSpec) -> int:
     if template.at("leaderTemplate").is_absent():
         return size
     return 1 if ".leaderTemplate." in pod.node.path else size - 1
-
-
-def _autoscaler_maxima(stack: Stack) -> _Maxima:
-    maxima: dict[tuple[str, str, str], int] = {}
-    for manifest in (one for resource in stack.resources for one in manifests(resource)):
-        for target, maximum in _maximum(manifest):
-            maxima[target] = max(maximum, maxima.get(target, 0))
-    return maxima
-
-
-def _maximum(manifest: Manifest) -> Iterator[tuple[tuple[str, str, str], int]]:
-    if manifest.is_a("autoscaling", "HorizontalPodAutoscaler"):
-        maximum = manifest.node.at("spec", "maxReplicas").integer()
-    elif manifest.is_a("keda.sh", "ScaledObject"):
-        stated = manifest.node.at("spec", "maxReplicaCount")
-        maximum = _KEDA_DEFAULT_MAXIMUM if stated.is_absent() else stated.integer()
-    else:
-        return
-    target = manifest.node.at("spec", "scaleTargetRef")
-    name = target.at("name").text()
-    if name is not None and maximum is not None:
-        yield (manifest.namespace, target.at("kind").text() or "Deployment", name), maximum

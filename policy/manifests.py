@@ -10,6 +10,11 @@ _TYPE_PREFIX = "kubernetes:"
 _PATCH = "Patch"
 _LIST = "List"
 _DEFAULT_NAMESPACE = "default"
+# Where the provider keeps what the program stated beside what the API server made of it.
+_STATED = "__inputs"
+
+# Namespace, kind and name: what a reference inside Kubernetes points at.
+ObjectKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class Manifest:
         """The object's namespace."""
         return self.node.at("metadata", "namespace").quiet().text() or _DEFAULT_NAMESPACE
 
+    @property
+    def key(self) -> ObjectKey:
+        """What references to the object are compared with."""
+        return self.namespace, self.kind, self.name
+
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
@@ -46,12 +56,26 @@ class Manifest:
 
 def manifests(resource: Resource) -> Iterator[Manifest]:
     """The objects in a resource: one, the members of a List, or none if it is no Kubernetes object."""
+    return _manifests(resource, resource.props)
+
+
+def stated_manifests(resource: Resource) -> Iterator[Manifest]:
+    """The same, without what the API server has filled in, as far as the resource still tells."""
+    stated = resource.props.at(_STATED).quiet()
+    return _manifests(resource, resource.props.at(_STATED) if stated.is_present() else resource.props)
+
+
+def _manifests(resource: Resource, node: Node) -> Iterator[Manifest]:
     if not resource.type.startswith(_TYPE_PREFIX):
         return
     _, api_version, token_kind = [*resource.type.split(":", 2), "", ""][:3]
     is_patch = token_kind.endswith(_PATCH)
-    fallback = (api_version, token_kind.removesuffix(_PATCH))
-    yield from _expand(resource.props, fallback, resource, is_patch)
+    kind = token_kind.removesuffix(_PATCH)
+    # Most tokens tell group and kind, and spare reading them; CustomResource and the like do not.
+    if "/" in api_version and not kind.endswith(_LIST):
+        yield Manifest(_group(api_version), kind, node, resource, is_patch)
+        return
+    yield from _expand(node, (api_version, kind), resource, is_patch)
 
 
 def _expand(node: Node, fallback: tuple[str, str], resource: Resource, is_patch: bool) -> Iterator[Manifest]:

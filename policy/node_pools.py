@@ -1,8 +1,10 @@
 """The pools of Neuron nodes that a stack holds, and which pods may run on them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 
 from neuron.errors import ImpossibleInputError
 from neuron.instances import CHIP_RESOURCE, INSTANCE_TYPE_LABEL, INSTANCE_TYPES, InstanceType
@@ -14,10 +16,11 @@ from policy.workloads import PodSpec
 
 # Nodes that something else made and a program makes known: outputs instanceType, nodes, name.
 EXISTING_NODE_GROUP_TYPE = "neuron-serving:index:ExistingNodeGroup"
+LEGACY_INSTANCE_TYPE_LABEL = "beta.kubernetes.io/instance-type"
 NODE_GROUP_LABEL = "eks.amazonaws.com/nodegroup"
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 # Karpenter, and EKS Auto Mode.
-_LABEL_OWNERS = ("karpenter.k8s.aws", "eks.amazonaws.com")
+LABEL_OWNERS = ("karpenter.k8s.aws", "eks.amazonaws.com")
 # Labels that the cloud puts on nodes, such as the zone: a stack does not tell whether a node will have them.
 _CLOUD_LABEL = re.compile(
     r"([a-z0-9-]+\.)*(kubernetes\.io|k8s\.io|amazonaws\.com|amazon\.com|k8s\.aws|karpenter\.sh)/.+"
@@ -50,17 +53,56 @@ def node_pools(stack: Stack) -> tuple[NodePool, ...]:
     for resource in stack.resources:
         if resource.type in _READERS:
             found.append(_READERS[resource.type](resource))
-        found += [_karpenter(one) for one in manifests(resource) if one.is_a("karpenter.sh", "NodePool")]
+        found += [karpenter_pool(one) for one in manifests(resource) if one.is_a("karpenter.sh", "NodePool")]
     return tuple(pool for pool in found if pool is not None)
 
 
+def selects_type(pod: PodSpec, instance: InstanceType) -> bool:
+    """Whether the pod's selectors let it run on some node of that instance type."""
+    return _selects(pod, _type_labels(instance), has_all_labels=False)
+
+
+def instance_type_names(group: Resource) -> list[Node]:
+    """The instance types of a node group, which may stand in its launch template instead."""
+    listed = group.props.at("instanceTypes")
+    if listed.is_absent():
+        return [one.props.at("instanceType") for one in group.dependencies.get("launchTemplate", ())]
+    return [listed] if listed.is_unknown() else list(listed.elements())
+
+
+def karpenter_types(requirements: Iterable[Node]) -> tuple[InstanceType, ...]:
+    """The Neuron instance types that requirements of a Karpenter pool admit."""
+    stated = list(requirements)
+    return tuple(
+        one
+        for one in INSTANCE_TYPES.values()
+        if all(_fulfils(node, _type_labels(one), has_all_labels=False) for node in stated)
+    )
+
+
+def nodes_within(limits: Node, instance: InstanceType) -> int | None:
+    """How many nodes of that type a Karpenter pool's limits allow; None if no limit holds them back."""
+    per_node = {
+        CHIP_RESOURCE: instance.chips,
+        "cpu": instance.vcpus,
+        "memory": instance.host_memory_gib * 2**30,
+        "nodes": 1,
+    }
+    allowed = []
+    for key, amount in per_node.items():
+        limit = limits.at(key).number()
+        try:
+            allowed += [int(parse_quantity(limit) // amount)] if limit is not None else []
+        except ImpossibleInputError:
+            continue
+    return min(allowed, default=None)
+
+
 def _node_group(resource: Resource) -> NodePool | None:
-    """An EKS managed node group. Its instance types may stand in its launch template instead."""
+    """An EKS managed node group."""
     props = resource.props
     maximum = props.at("scalingConfig", "maxSize")
-    names = [props.at("instanceTypes"), *props.at("instanceTypes").elements()]
-    if names[0].is_absent():
-        names = [one.props.at("instanceType") for one in resource.dependencies.get("launchTemplate", ())]
+    names = instance_type_names(resource)
     name = _first_text(props, "nodeGroupName", "nodegroupName")
     labels = _stated_labels(props.at("labels")) | {NODE_GROUP_LABEL: name or "", NODE_POOL_LABEL: None}
     labels_seen = not props.at("labels").is_unknown()
@@ -81,38 +123,16 @@ _READERS = {
 }
 
 
-def _karpenter(manifest: Manifest) -> NodePool | None:
+def karpenter_pool(manifest: Manifest) -> NodePool | None:
     """A Karpenter pool: its requirements say which types it may start, its limits how many of them."""
     template = manifest.node.at("spec", "template")
     labels = _stated_labels(template.at("metadata", "labels"))
     labels |= {NODE_POOL_LABEL: manifest.name, NODE_GROUP_LABEL: None}
-    requirements = list(template.at("spec", "requirements").elements())
     limits = manifest.node.at("spec", "limits")
-    nodes = {
-        one: _nodes_within(limits, one)
-        for one in INSTANCE_TYPES.values()
-        if all(_fulfils(node, _type_labels(one), has_all_labels=False) for node in requirements)
-    }
+    types = karpenter_types(template.at("spec", "requirements").elements())
+    nodes = {one: nodes_within(limits, one) for one in types}
     unseen = limits.is_unknown() or any(node.is_unknown() for _, node in limits.fields())
     return NodePool(manifest.name, nodes, labels, is_seen=not unseen) if nodes else None
-
-
-def _nodes_within(limits: Node, instance: InstanceType) -> int | None:
-    """How many nodes of that type the limits allow; None if no limit holds them back."""
-    per_node = {
-        CHIP_RESOURCE: instance.chips,
-        "cpu": instance.vcpus,
-        "memory": instance.host_memory_gib * 2**30,
-        "nodes": 1,
-    }
-    allowed = []
-    for key, amount in per_node.items():
-        limit = limits.at(key).number()
-        try:
-            allowed += [int(parse_quantity(limit) // amount)] if limit is not None else []
-        except ImpossibleInputError:
-            continue
-    return min(allowed, default=None)
 
 
 def _of_types(
@@ -140,14 +160,16 @@ def _first_text(node: Node, *keys: str) -> str | None:
     return next((text for key in keys if (text := node.at(key).text()) is not None), None)
 
 
-def _type_labels(instance: InstanceType) -> dict[str, str | None]:
-    return {
+@cache
+def _type_labels(instance: InstanceType) -> Mapping[str, str | None]:
+    labels: dict[str, str | None] = {
         INSTANCE_TYPE_LABEL: instance.name,
-        "beta.kubernetes.io/instance-type": instance.name,
-        **{f"{owner}/instance-family": instance.family for owner in _LABEL_OWNERS},
-        **{f"{owner}/instance-category": instance.quota_family for owner in _LABEL_OWNERS},
-        **{f"{owner}/instance-size": instance.name.partition(".")[2] for owner in _LABEL_OWNERS},
+        LEGACY_INSTANCE_TYPE_LABEL: instance.name,
+        **{f"{owner}/instance-family": instance.family for owner in LABEL_OWNERS},
+        **{f"{owner}/instance-category": instance.quota_family for owner in LABEL_OWNERS},
+        **{f"{owner}/instance-size": instance.name.partition(".")[2] for owner in LABEL_OWNERS},
     }
+    return MappingProxyType(labels)
 
 
 def _selects(pod: PodSpec, labels: Mapping[str, str | None], has_all_labels: bool) -> bool:

@@ -60,6 +60,8 @@ def _without_dependencies(resource: PolicyResource) -> Resource:
 
 def _with_dependencies(resource: PolicyResource, plain: Mapping[str, Resource]) -> Resource:
     one = plain[resource.urn]
+    if not resource.property_dependencies:
+        return one
     return Resource(
         type=one.type,
         name=one.name,

@@ -41,6 +41,16 @@ class Violation:
 
 
 @dataclass(frozen=True)
+class Unjudged:
+    """What a judge could not judge for another reason than an unknown property, and what would let it."""
+
+    what: str
+
+
+Finding = Violation | Unjudged
+
+
+@dataclass(frozen=True)
 class Rule:
     """A rule of the pack; its id is the policy's name.
 
@@ -53,8 +63,8 @@ class Rule:
     severity: Severity
     why: str
     remediation: tuple[str, ...]
-    judge_resource: Callable[[Resource], Iterable[Violation]] | None = None
-    judge_stack: Callable[[Stack], Iterable[Violation]] | None = None
+    judge_resource: Callable[[Resource], Iterable[Finding]] | None = None
+    judge_stack: Callable[[Stack], Iterable[Finding]] | None = None
     level: EnforcementLevel = EnforcementLevel.MANDATORY
     config: PolicyConfigSchema | None = None
 
@@ -76,24 +86,33 @@ class Rule:
         if self.judge_resource is None:
             return
         resource = from_resource_args(args)
-        self._report_all(self.judge_resource, resource, report)
-        _tell_unjudged(resource.props.unseen)
+        unjudged = self._report_all(self.judge_resource, resource, report)
+        _tell_unjudged(resource.props.unseen, unjudged)
 
     def validate_stack(self, args: StackValidationArgs, report: ReportViolation) -> None:
         """Report every finding on the stack; UnjudgedError afterwards if something could not be seen."""
         if self.judge_stack is None:
             return
         stack = from_stack_args(args)
-        self._report_all(self.judge_stack, stack, report)
-        _tell_unjudged([f"{one.name}: {path}" for one in stack.resources for path in one.props.unseen])
+        unjudged = self._report_all(self.judge_stack, stack, report)
+        unseen = [f"{one.name}: {path}" for one in stack.resources for path in one.props.unseen]
+        _tell_unjudged(unseen, unjudged)
 
-    def _report_all(self, judge: Callable[[T], Iterable[Violation]], subject: T, report: ReportViolation) -> None:
+    def _report_all(
+        self, judge: Callable[[T], Iterable[Finding]], subject: T, report: ReportViolation
+    ) -> list[Unjudged]:
+        """Report the violations, and return the rest."""
+        unjudged: list[Unjudged] = []
         # An exception that reached the SDK would end the request, and with it the verdicts of all other rules.
         try:
-            for violation in judge(subject):
-                report(self._message(violation), violation.urn or None)
+            for finding in judge(subject):
+                if isinstance(finding, Unjudged):
+                    unjudged.append(finding)
+                else:
+                    report(self._message(finding), finding.urn or None)
         except Exception as error:
             report(self._message(_own_failure(error)), None)
+        return unjudged
 
     def _message(self, violation: Violation) -> str:
         why = violation.why or self.why
@@ -113,13 +132,16 @@ class Rule:
 
 
 class UnjudgedError(UnknownValueError):
-    """Raised last, after all findings, to say which values were unknown. The SDK turns it into a warning."""
+    """Raised last, after all findings, to say what was not judged. The SDK turns it into a warning."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], unjudged: Sequence[Unjudged] = ()) -> None:
         super().__init__(UNKNOWN_OBJECT_VALUE, list(paths))
-        named = ", ".join(paths[:_MOST_PATHS_NAMED])
-        more = f" and {len(paths) - _MOST_PATHS_NAMED} more" if len(paths) > _MOST_PATHS_NAMED else ""
-        self.message = redact(f"not yet known, so not judged: {named}{more}; everything else was judged")
+        reasons = [one.what for one in unjudged]
+        if paths:
+            named = ", ".join(paths[:_MOST_PATHS_NAMED])
+            more = f" and {len(paths) - _MOST_PATHS_NAMED} more" if len(paths) > _MOST_PATHS_NAMED else ""
+            reasons.insert(0, f"not yet known, so not judged: {named}{more}")
+        self.message = redact(f"{'; '.join(reasons)}; everything else was judged")
 
 
 class _TwoPassPolicy(ResourceValidationPolicy, StackValidationPolicy):
@@ -156,6 +178,6 @@ def _own_failure(error: Exception) -> Violation:
     )
 
 
-def _tell_unjudged(paths: Sequence[str]) -> None:
-    if paths:
-        raise UnjudgedError(paths)
+def _tell_unjudged(paths: Sequence[str], unjudged: Sequence[Unjudged]) -> None:
+    if paths or unjudged:
+        raise UnjudgedError(paths, unjudged)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from neuron.images import parse_reference
 from policy.values import Node
 from policy.workloads import Container, PodSpec, Workload
 
@@ -44,7 +45,5 @@ def _words(node: Node) -> Iterator[str]:
 
 
 def _is_server_image(image: str) -> bool:
-    # What follows the last slash may have a tag; a colon before it belongs to the registry's port.
-    path, slash, last = image.partition("@")[0].lower().rpartition("/")
-    repository = path + slash + last.partition(":")[0]
+    repository = parse_reference(image).repository.lower()
     return bool(_SERVER_IMAGE.search(repository)) and not _COMPANION_IMAGE.search(repository)

@@ -14,7 +14,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 Scalar = str | int | float | bool
 
 
-@dataclass(frozen=True)
+# Not frozen: a large stack makes a hundred thousand of them, and freezing doubles what one costs.
+@dataclass(slots=True)
 class Node:
     """A value inside a resource's properties, with its path. A missing value is None.
 

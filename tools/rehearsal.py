@@ -1,16 +1,20 @@
 """`make up` and `make down`: the stack `local` on the local control plane, with Pulumi state and plugins of its own."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 
 import yaml
-from kubernetes import client, config
 
-from neuron.startup import COLD
+from components.configuration import parse_settings
+from components.faults import ConfigurationError
+from components.plans import serving_plans
+from neuron.startup import StartUp
 from tools import toolchain
 from tools.control_plane.api import Api
+from tools.control_plane.nodes import Object
 from tools.control_plane.plane import ControlPlane, ControlPlaneError
 from tools.control_plane.stack_file import StackFileError, read_node_groups
 from tools.control_plane.status import format_status, read_status
@@ -33,8 +37,9 @@ End:     make down"""
 
 def up() -> int:
     """Start the control plane, deploy the stack under the policy pack, say what runs where; returns the exit code."""
+    start_up = _slowest_start()
     tools = toolchain.ensure()
-    plane = ControlPlane(node_groups=read_node_groups(STACK_FILE), start_up=COLD)
+    plane = ControlPlane(node_groups=read_node_groups(STACK_FILE), start_up=start_up)
     if not plane.is_running:
         # A new control plane is empty: what the old state says of it is no longer true.
         shutil.rmtree(STATE_DIRECTORY / "state", ignore_errors=True)
@@ -58,6 +63,13 @@ def up() -> int:
     if deployed == 0:
         print(_summary(plane))
     return deployed
+
+
+def _slowest_start() -> StartUp:
+    """How the stack's pods start: warm where they find their model published. ConfigurationError for a bad stack."""
+    stack = yaml.safe_load(STACK_FILE.read_text())["config"]
+    settings = parse_settings({key.partition(":")[2]: json.dumps(value) for key, value in stack.items()})
+    return max((plan.start for plan in serving_plans(settings)), key=lambda start: start.total_seconds)
 
 
 def down() -> int:
@@ -90,15 +102,15 @@ def _copy_project() -> None:
 
 
 def _summary(plane: ControlPlane) -> str:
-    config.load_kube_config(str(plane.kubeconfig))
-    deployments = client.AppsV1Api().list_deployment_for_all_namespaces(
-        label_selector="app.kubernetes.io/part-of=neuron-serving"
-    )
-    servers = [
-        f"{one.metadata.namespace}/{one.metadata.name}: {one.status.available_replicas or 0} of {one.spec.replicas} ready"
-        for one in deployments.items
-    ]
-    return "\n".join(["", format_status(read_status(Api(plane.kubeconfig))), *servers, "", _NEXT])
+    api = Api(plane.kubeconfig)
+    deployments = api.get("/apis/apps/v1/deployments?labelSelector=app.kubernetes.io/part-of=neuron-serving")["items"]
+    return "\n".join(["", format_status(read_status(api)), *map(_readiness, deployments), "", _NEXT])
+
+
+def _readiness(deployment: Object) -> str:
+    metadata, wanted = deployment["metadata"], deployment["spec"]["replicas"]
+    available = deployment["status"].get("availableReplicas", 0)
+    return f"{metadata['namespace']}/{metadata['name']}: {available} of {wanted} pods available"
 
 
 def main() -> int:
@@ -109,7 +121,7 @@ def main() -> int:
         return 2
     try:
         return commands[sys.argv[1]]()
-    except (ControlPlaneError, StackFileError, ToolchainError, PinError) as error:
+    except (ControlPlaneError, StackFileError, ToolchainError, PinError, ConfigurationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

@@ -15,4 +15,7 @@ A file is named by its content, so publishers that work at once, or one after th
 What a dead publisher left half-written is in nobody's way: n is the first number that is free. Mountpoint has no lock
 and its uploads no condition: when two publishers on two nodes write one name, the later wins, and has the same content;
 for a manifest, the later wins too, and both name files that are there and stay there.
+
+What no manifest names (half-written files, the graphs of a publisher that came second) is small and stays: only the
+bucket's owner deletes, a whole key at a time.
 """

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-# Mountpoint uploads in parts of 8 MiB, too.
-CHUNK_BYTES = 8 * 1024 * 1024
+# Small enough to be hashed and written out of the processor's cache.
+CHUNK_BYTES = 1024 * 1024
 
 # Files at once. hashlib, reads and writes all let other threads run; an object store rewards requests in flight.
 WORKERS = 8
 
 # Below this, handing a chunk to another thread costs more than hashing it.
-_HASH_ASIDE_BYTES = 1024 * 1024
+_HASH_ASIDE_BYTES = 256 * 1024
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

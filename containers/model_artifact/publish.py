@@ -71,12 +71,14 @@ def _add(
     """Copy the files of a part and check that they arrived."""
     publication.prepare()
     name = part.directory.name
+    # Of files with the same content, such as every module's compiler flags, one is copied.
+    sources = {file: part.directory / path for path, file in files.items()}
     with report.stage(f"copy and verify {name}") as stage:
         published = in_parallel(
-            lambda path: publication.add(part.directory / path, files[path], stage.add, read_back=job.all_hashes),
-            list(files),
+            lambda file: publication.add(sources[file], file, stage.add, read_back=job.all_hashes), list(sources)
         )
-    return {f"{name}/{path}": file for path, file in zip(files, published, strict=True)}
+    by_content = dict(zip(sources, published, strict=True))
+    return {f"{name}/{path}": by_content[file] for path, file in files.items()}
 
 
 def _complete(job: Job, publication: Publication, manifest: Manifest, after: int) -> Manifest:

@@ -20,7 +20,7 @@ def restore(job: Job, part: Part, files: Mapping[str, PublishedFile], report: Re
         report.say(f"{part.directory.name}: complete already")
         return
     part.clear()
-    _check_space(part.directory, sum(file.size for file in files.values()))
+    check_space(part.directory, sum(file.size for file in files.values()))
     for path in files:
         (part.directory / path).parent.mkdir(parents=True, exist_ok=True)
     hashed = to_hash(files, all_hashes=job.all_hashes)
@@ -64,7 +64,8 @@ def _contents(files: Mapping[str, PublishedFile]) -> dict[str, File]:
     return {path: File(file.size, file.sha256) for path, file in files.items()}
 
 
-def _check_space(directory: Path, needed: int) -> None:
+def check_space(directory: Path, needed: int) -> None:
+    """ArtifactError if the disk of `directory` has not so many bytes free."""
     free = shutil.disk_usage(directory).free
     if needed > free:
         raise ArtifactError(f"{directory} has {free} bytes free, {needed} are needed; raise the volume's size limit")

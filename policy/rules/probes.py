@@ -6,12 +6,19 @@ from dataclasses import dataclass
 from pulumi_policy import Severity
 
 from neuron.rollout import STARTUP_BUDGET_MINIMUM_SECONDS
-from policy.accelerators import NO_CLAIMS, DeviceClaims, asks_for_accelerator, asks_for_neuron, device_claims
+from policy.accelerators import (
+    NO_CLAIMS,
+    DeviceClaims,
+    accelerator_workloads,
+    asks_for_neuron,
+    claiming_workloads,
+    device_claims,
+)
 from policy.resources import Resource, Stack
 from policy.rule import Rule, Violation
 from policy.serving import serving_containers
 from policy.values import Node
-from policy.workloads import Container, Workload, workloads
+from policy.workloads import Container, Workload
 
 _HANDLERS = ("httpGet", "tcpSocket", "exec", "grpc")
 # What the API server fills in for 0 or nothing:
@@ -22,18 +29,15 @@ _DEFAULT_FAILURE_THRESHOLD = 3
 
 def judge_resource(resource: Resource) -> Iterator[Violation]:
     """Judge the workloads that ask for an extended resource."""
-    for workload in workloads(resource):
-        if asks_for_accelerator(workload):
-            yield from _judge(workload, NO_CLAIMS)
+    for workload in accelerator_workloads(resource):
+        yield from _judge(workload, NO_CLAIMS)
 
 
 def judge_stack(stack: Stack) -> Iterator[Violation]:
     """Judge the workloads that ask through DRA claims only, which other resources of the stack define."""
     claims = device_claims(stack)
-    for resource in stack.resources if claims else ():
-        for workload in workloads(resource):
-            if asks_for_accelerator(workload, claims) and not asks_for_accelerator(workload):
-                yield from _judge(workload, claims)
+    for workload in claiming_workloads(stack, claims):
+        yield from _judge(workload, claims)
 
 
 def _judge(workload: Workload, claims: DeviceClaims) -> Iterator[Violation]:

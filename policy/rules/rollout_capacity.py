@@ -12,11 +12,10 @@ from policy.demand import Demand, Occupancy, Placement, demands
 from policy.node_pools import node_pools
 from policy.resources import Resource, Stack
 from policy.rule import Rule, Violation
+from policy.strategy import stated_count, update_counts
 from policy.values import Node
 from policy.workloads import Workload, workloads
 
-# https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#max-surge
-_DEFAULT_COUNT = "25%"
 _ONE_AFTER_THE_OTHER = "{type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
 _FIX = f"set spec.strategy to {_ONE_AFTER_THE_OTHER}"
 
@@ -63,24 +62,16 @@ def _stated_badly(workload: Workload) -> Iterator[Violation]:
 
 
 def _problem(strategy: Node) -> str | None:
-    counts = [strategy.at("rollingUpdate", name) for name in ("maxSurge", "maxUnavailable")]
+    counts = update_counts(strategy)
     if strategy.at("type").text() == "Recreate" or any(count.is_unknown() for count in (strategy.at("type"), *counts)):
         return None
     if all(count.is_absent() for count in counts):
         return "no strategy is stated, so the Kubernetes default holds: a surge of 25 %, which is one pod or more"
     try:
-        surge, unavailable = (parse_count(_stated(count), 100, round_up=True) for count in counts)
+        surge, unavailable = (parse_count(stated_count(count), 100, round_up=True) for count in counts)
     except ImpossibleInputError as error:
         return f"the strategy cannot be read: {error}"
     return "maxSurge and maxUnavailable are both 0, which is invalid" if surge == unavailable == 0 else None
-
-
-def _stated(count: Node) -> int | float | str:
-    # Text such as "1", which the API server refuses by itself, is judged as the number that was meant.
-    for value in (count.integer(), count.number()):
-        if value is not None:
-            return value
-    return _DEFAULT_COUNT
 
 
 def _too_large_surge(demand: Demand, usable: Sequence[Occupancy]) -> Iterator[Violation]:
@@ -107,12 +98,12 @@ def _too_large_surge(demand: Demand, usable: Sequence[Occupancy]) -> Iterator[Vi
 def _resolved(demand: Demand) -> RollingUpdate | None:
     """What a rolling update does; None where there is none, where it is not known, or where it is stated badly."""
     strategy = _strategy(demand.workload)
-    counts = [strategy.at("rollingUpdate", name) for name in ("maxSurge", "maxUnavailable")]
+    counts = update_counts(strategy)
     unknown = any(node.is_unknown() for node in (strategy.at("type"), *counts))
     if unknown or demand.count is None or strategy.at("type").text() == "Recreate":
         return None
     try:
-        return resolve_rolling_update(_stated(counts[0]), _stated(counts[1]), demand.count)
+        return resolve_rolling_update(stated_count(counts[0]), stated_count(counts[1]), demand.count)
     except ImpossibleInputError:
         return None
 

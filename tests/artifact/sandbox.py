@@ -74,9 +74,9 @@ class Sandbox:
     def server_arguments(self) -> list[str]:
         """The server's arguments, with the model's own copy in the pod."""
         name, _ = LINES[self.line]
-        wanted = replace(model(), id=str(self.local / "model"), max_num_seqs=self.max_num_seqs)
-        given = model_arguments(image_line(name), wanted, {"enable_bucketing": False})
-        return [argument for argument in given if "revision=" not in argument]
+        wanted = replace(model(), max_num_seqs=self.max_num_seqs)
+        path = str(self.local / "model")
+        return list(model_arguments(image_line(name), wanted, {"enable_bucketing": False}, path))
 
     def other_pod(self, name: str, **changes: object) -> "Sandbox":
         """A pod with another disk and the same cache."""

@@ -37,7 +37,7 @@ COMPLIANT_POD_SPEC: Mapping[str, Any] = frozen(
         "initContainers": [
             {
                 "name": "model-cache",
-                "image": "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.16.0-sdk2.31.1",
+                "image": "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.13.0-neuronx-py312-sdk2.28.0-ubuntu24.04",
                 "command": ["python", "/opt/load.py"],
                 "resources": {"limits": {"memory": "2Gi"}},
             }
@@ -45,7 +45,7 @@ COMPLIANT_POD_SPEC: Mapping[str, Any] = frozen(
         "containers": [
             {
                 "name": "server",
-                "image": "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.16.0-sdk2.31.1",
+                "image": "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx:0.13.0-neuronx-py312-sdk2.28.0-ubuntu24.04",
                 "command": ["/bin/sh", "-c"],
                 "args": ["exec vllm serve TinyLlama/TinyLlama-1.1B-Chat-v1.0 --tensor-parallel-size 2"],
                 "env": [
@@ -63,6 +63,7 @@ COMPLIANT_POD_SPEC: Mapping[str, Any] = frozen(
                 },
                 "readinessProbe": {"httpGet": {"path": "/v1/models", "port": 8080}, "periodSeconds": 5},
                 "livenessProbe": {"httpGet": {"path": "/health", "port": 8080}, "failureThreshold": 6},
+                "lifecycle": {"preStop": {"sleep": {"seconds": 40}}},
             },
             {
                 "name": "metrics",
@@ -91,6 +92,12 @@ POD: Path = ("spec", "template", "spec")
 SERVER: Path = (*POD, "containers", 0)
 SIDECAR: Path = (*POD, "containers", 1)
 INIT: Path = (*POD, "initContainers", 0)
+
+
+def custom_resource(api_version: str, kind: str, spec: Any, name: str = "one", namespace: str = "serving") -> Props:
+    """The properties of any Kubernetes object with a spec."""
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": thawed(spec)}
 
 
 def with_value(base: Mapping[str, Any], path: Path, value: Any) -> Props:

@@ -1,6 +1,7 @@
 """Asking a rule in this process, through the SDK's policy object and its proxies, as the engine does by gRPC."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,7 @@ class Given:
     props: Mapping[str, Any]
     name: str = "given"
     dependencies: Mapping[str, Sequence["Given"]] = field(default_factory=dict)
+    ignore_changes: tuple[str, ...] = ()
 
     @property
     def urn(self) -> str:
@@ -55,26 +57,34 @@ class Given:
         return f"urn:pulumi:test::program::{self.type}::{self.name}"
 
 
-def judge(rule: Rule, props: Mapping[str, Any], resource_type: str = DEPLOYMENT_TYPE, name: str = "given") -> Verdict:
+def judge(
+    rule: Rule,
+    props: Mapping[str, Any],
+    resource_type: str = DEPLOYMENT_TYPE,
+    name: str = "given",
+    config: dict[str, Any] | None = None,
+) -> Verdict:
     """The verdict on one resource with these inputs."""
-    args = ResourceValidationArgs(
-        resource_type, unknown_checking_proxy(thawed(props)), Given(resource_type, {}, name).urn, name, OPTIONS, None
-    )
+    urn = Given(resource_type, {}, name).urn
+    values = unknown_checking_proxy(thawed(props))
+    args = ResourceValidationArgs(resource_type, values, urn, name, OPTIONS, None, config)
     return _verdict(rule, args)
 
 
-def judge_stack(rule: Rule, *given: Given) -> Verdict:
+def judge_stack(rule: Rule, *given: Given, config: dict[str, Any] | None = None) -> Verdict:
     """The verdict on a stack of these resources."""
     resources = {one.urn: _policy_resource(one) for one in given}
     for one in given:
         for key, others in one.dependencies.items():
             resources[one.urn].property_dependencies[key] = [resources[other.urn] for other in others]
-    return _verdict(rule, StackValidationArgs(list(resources.values())))
+    return _verdict(rule, StackValidationArgs(list(resources.values()), config))
 
 
 def _policy_resource(given: Given) -> PolicyResource:
     props = unknown_checking_proxy(thawed(given.props))
-    return PolicyResource(given.type, props, given.urn, given.name, OPTIONS, None, None, [], {})
+    options = copy(OPTIONS)
+    options.ignore_changes = list(given.ignore_changes)
+    return PolicyResource(given.type, props, given.urn, given.name, options, None, None, [], {})
 
 
 def _verdict(rule: Rule, args: ResourceValidationArgs | StackValidationArgs) -> Verdict:

@@ -8,7 +8,7 @@ import pytest
 from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy, Severity, StackValidationPolicy
 
 from policy.resources import Resource, Stack
-from policy.rule import Rule, Violation
+from policy.rule import Rule, Unjudged, Violation
 from policy.rules import RULES
 from tests.policy.fixtures import COMPLIANT_DEPLOYMENT, DEPLOYMENT_TYPE, POD, SERVER, TOKEN, Path, with_value
 from tests.policy.judging import Given, judge, judge_stack
@@ -21,8 +21,35 @@ def rule(**more: Any) -> Rule:
     return Rule(id="some-rule", title="Title", severity=Severity.LOW, why="because", remediation=("mend",), **more)
 
 
-def test_the_rules_are_those_of_the_design_and_each_stands_once() -> None:
-    assert sorted(IDS) == ["memory-limits", "no-plaintext-hf-token", "probes", "rollout-capacity"]
+# What the semantics of the pack promise: every rule is mandatory but these.
+ADVISORY = {"supported-image-line", "verified-ami"}
+MANDATORY = {
+    "autoscaler-owns-replicas",
+    "graceful-drain",
+    "guarded-endpoint",
+    "host-memory-fit",
+    "image-line-matches-accelerator",
+    "memory-limits",
+    "no-open-ssh",
+    "no-plaintext-hf-token",
+    "nodepool-disruption",
+    "nodepool-limits",
+    "pinned-ami",
+    "pinned-image",
+    "private-model-bucket",
+    "probes",
+    "queue-based-autoscaling",
+    "rollout-capacity",
+    "shared-cache-access-mode",
+    "vcpu-quota",
+}
+
+
+def test_the_rules_and_their_levels_are_those_of_the_semantics_and_each_stands_once() -> None:
+    levels = {rule.id: rule.level for rule in RULES}
+    assert len(levels) == len(RULES)
+    assert {one for one, level in levels.items() if level is EnforcementLevel.MANDATORY} == MANDATORY
+    assert {one for one, level in levels.items() if level is EnforcementLevel.ADVISORY} == ADVISORY
 
 
 @pytest.mark.parametrize("one", RULES, ids=IDS)
@@ -30,7 +57,7 @@ def test_every_rule_explains_itself(one: Rule) -> None:
     policy: Policy = one.policy()
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", policy.name)
     assert policy.description == policy.display_name == one.title
-    assert policy.enforcement_level is EnforcementLevel.MANDATORY
+    assert policy.enforcement_level is one.level
     assert policy.severity is one.severity
     assert policy.url == f"docs/policies/{one.id}.md"
     assert (policy.remediation_steps or "").startswith("1. ")
@@ -68,8 +95,46 @@ def test_an_empty_stack_and_a_strange_resource_are_no_violation(one: Rule) -> No
 )
 def test_nonsense_in_a_manifest_makes_no_rule_fail(one: Rule, path: Path, value: object) -> None:
     props = with_value(COMPLIANT_DEPLOYMENT, path, value)
-    messages = judge(one, props).violations
-    messages += judge_stack(one, Given(DEPLOYMENT_TYPE, props)).violations if one.judge_stack else ()
+    assert_no_failure(one, Given(DEPLOYMENT_TYPE, props))
+
+
+# Resources that the rules read besides Deployments, each with the properties that they look into.
+OTHERS = [
+    ("kubernetes:core/v1:Service", ("spec", "selector")),
+    ("kubernetes:core/v1:PersistentVolumeClaim", ("spec", "accessModes")),
+    ("kubernetes:networking.k8s.io/v1:Ingress", ("spec", "rules")),
+    ("kubernetes:autoscaling/v2:HorizontalPodAutoscaler", ("spec", "metrics")),
+    ("kubernetes:keda.sh/v1alpha1:ScaledObject", ("spec", "triggers")),
+    ("kubernetes:karpenter.sh/v1:NodePool", ("spec", "template", "spec", "requirements")),
+    ("kubernetes:karpenter.sh/v1:NodePool", ("spec", "limits")),
+    ("kubernetes:karpenter.sh/v1:NodePool", ("spec", "disruption")),
+    ("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", ("spec", "amiSelectorTerms")),
+    ("aws:ec2/securityGroup:SecurityGroup", ("ingress",)),
+    ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", ("fromPort",)),
+    ("aws:eks/nodeGroup:NodeGroup", ("scalingConfig",)),
+    ("aws:eks/nodeGroup:NodeGroup", ("instanceTypes",)),
+    ("aws:eks/nodeGroup:NodeGroup", ("updateConfig",)),
+    ("aws:eks/nodeGroup:NodeGroup", ("remoteAccess",)),
+    ("aws:ec2/launchTemplate:LaunchTemplate", ("imageId",)),
+    ("aws:s3/bucket:Bucket", ("grants",)),
+    ("aws:s3/bucketPolicy:BucketPolicy", ("policy",)),
+    ("aws-native:s3:BucketPolicy", ("policyDocument",)),
+    ("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", ("bucket",)),
+]
+
+
+@pytest.mark.parametrize("value", [None, "text", 3, True, [], {}, [None, 3, "text", [], {}], {"a": [{}]}])
+@pytest.mark.parametrize(("resource_type", "path"), OTHERS)
+def test_nonsense_in_other_resources_makes_no_rule_fail(resource_type: str, path: Path, value: object) -> None:
+    given = Given(resource_type, with_value({}, path, value), "other")
+    for one in RULES:
+        assert_no_failure(one, given)
+
+
+def assert_no_failure(one: Rule, given: Given) -> None:
+    messages = judge(one, given.props, given.type).violations
+    if one.judge_stack:
+        messages += judge_stack(one, given, Given(DEPLOYMENT_TYPE, COMPLIANT_DEPLOYMENT, "server")).violations
     assert not any("the rule itself failed" in message for message in messages)
 
 
@@ -100,6 +165,12 @@ def test_a_failing_rule_keeps_its_findings_and_says_that_it_failed_without_quoti
         assert len(verdict.violations) == 2
         assert "the rule itself failed (KeyError in failing, line" in verdict.violations[1]
         assert "hf_" not in verdict.violations[1]
+
+
+def test_what_a_rule_cannot_judge_is_said_beside_what_it_found() -> None:
+    verdict = judge(rule(judge_resource=lambda _: [Unjudged("no quota is declared"), FINDING]), COMPLIANT_DEPLOYMENT)
+    assert len(verdict.violations) == 1
+    assert verdict.unjudged == "no quota is declared; everything else was judged"
 
 
 def test_a_rule_is_one_policy_of_the_kind_that_its_judges_need() -> None:

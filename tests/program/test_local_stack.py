@@ -1,6 +1,10 @@
 """The program, run under mocks with the stack file `local`: what it registers, and what it refuses."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -22,13 +26,17 @@ def test_the_program_registers_every_layer(run_program: Run, local_stack: dict[s
     assert types == {
         "neuron-serving:index:Cluster",
         "neuron-serving:index:ExistingNodeGroup",
+        "neuron-serving:index:ModelCache",
         "neuron-serving:index:Namespace",
         "neuron-serving:index:Serving",
         "pulumi:providers:kubernetes",
         "kubernetes:core/v1:Namespace",
         "kubernetes:core/v1:ServiceAccount",
         "kubernetes:core/v1:ConfigMap",
+        "kubernetes:core/v1:PersistentVolume",
+        "kubernetes:core/v1:PersistentVolumeClaim",
         "kubernetes:core/v1:Service",
+        "kubernetes:batch/v1:Job",
         "kubernetes:apps/v1:Deployment",
         "kubernetes:policy/v1:PodDisruptionBudget",
     }
@@ -59,9 +67,10 @@ def test_the_server_compiles_and_serves_with_the_same_arguments_and_is_process_o
 ) -> None:
     local_stack["serving"][0]["neuronConfig"] = {"enable_bucketing": False}
     spec = pod_spec(run_program(local_stack))
-    prepare, server = spec["initContainers"][0], spec["containers"][0]
-    assert server["args"][: len(prepare["args"])] == prepare["args"]
-    assert '--additional-config={"override_neuron_config":{"enable_bucketing":false}}' in prepare["args"]
+    load, server = spec["initContainers"][0], spec["containers"][0]
+    shared = load["args"][load["args"].index("--") + 1 :]
+    assert server["args"][: len(shared)] == shared
+    assert '--additional-config={"override_neuron_config":{"enable_bucketing":false}}' in shared
     assert server["command"] == ["python3", "-m", "vllm.entrypoints.openai.api_server"]
 
 
@@ -84,14 +93,16 @@ def test_a_token_stands_in_the_secret_alone_and_stays_secret(run_program: Run, l
     marked = holders[0].inputs["stringData"]
     assert "1b47061264138c4ac30d75fd1eb44270" in repr(marked)
     variable = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "vllm-hf-token-0a1b2c3d", "key": "token"}}}
-    assert variable in pod_spec(recorder)["containers"][0]["env"]
+    spec = pod_spec(recorder)
+    assert variable in spec["initContainers"][0]["env"]
+    assert variable not in spec["containers"][0]["env"], "the server loads from disk and needs no token"
 
 
 def test_an_existing_secret_is_referred_to_and_none_is_made(run_program: Run, local_stack: dict[str, Any]) -> None:
     local_stack["serving"][0]["hfTokenSecret"] = "team-token"
     recorder = run_program(local_stack)
     assert not recorder.of_type(":Secret")
-    variables = {one["name"]: one for one in pod_spec(recorder)["containers"][0]["env"]}
+    variables = {one["name"]: one for one in pod_spec(recorder)["initContainers"][0]["env"]}
     assert variables["HF_TOKEN"]["valueFrom"]["secretKeyRef"]["name"] == "team-token"
 
 
@@ -105,3 +116,61 @@ def test_bad_input_registers_nothing_and_reads_as_one_line_a_fault(
     heading, *lines = str(failure.value).splitlines()
     assert heading == "2 faults in the configuration of stack local; nothing was changed"
     assert sorted(line.partition(":")[0] for line in lines) == ["serving[0].modle", "serving[0].replicas"]
+
+
+def test_a_free_chip_publishes_first_and_its_pods_refuse_to_compile(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    recorder = run_program(local_stack)
+    (job,) = recorder.of_type(":Job")
+    publisher = job.inputs["spec"]["template"]["spec"]
+    load = pod_spec(recorder)["initContainers"][0]
+    assert "--on-miss=fail" in load["args"]
+    assert [one["readOnly"] for one in load["volumeMounts"] if one["name"] == "model-cache"] == [True]
+    mounts = publisher["containers"][0]["volumeMounts"]
+    assert [one["readOnly"] for one in mounts if one["name"] == "model-cache"] == [False]
+    (deployment,) = recorder.of_type(":Deployment")
+    labels = job.inputs["spec"]["template"]["metadata"]["labels"]
+    selected = deployment.inputs["spec"]["selector"]["matchLabels"]
+    assert not selected.items() <= labels.items(), "a publisher is not an endpoint"
+
+
+@pytest.mark.parametrize("change", ["no spare node", "no cache"])
+def test_without_a_chip_or_a_cache_to_publish_to_pods_compile_for_themselves(
+    run_program: Run, local_stack: dict[str, Any], change: str
+) -> None:
+    if change == "no cache":
+        del local_stack["modelCache"]
+    else:
+        local_stack["nodeGroups"][0]["nodes"] = 1
+    recorder = run_program(local_stack)
+    assert not recorder.of_type(":Job")
+    assert "--on-miss=compile" in pod_spec(recorder)["initContainers"][0]["args"]
+
+
+def test_the_programs_of_the_config_map_run_as_mounted(
+    run_program: Run, local_stack: dict[str, Any], tmp_path: Path
+) -> None:
+    recorder = run_program(local_stack)
+    (config_map,) = recorder.of_type(":ConfigMap")
+    (volume,) = [one for one in pod_spec(recorder)["volumes"] if one["name"] == "programs"]
+    for item in volume["configMap"]["items"]:
+        file = tmp_path / "programs" / item["path"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(config_map.inputs["data"][item["key"]])
+    load = pod_spec(recorder)["initContainers"][0]
+    arguments = [one.replace("/programs", str(tmp_path / "programs")) for one in load["args"]]
+    arguments = [one.replace("--cache=/model-cache", f"--cache={tmp_path}") for one in arguments]
+    arguments = [one.replace("/model/", f"{tmp_path}/model/") for one in arguments]
+    arguments = [one.replace("--local=/model", f"--local={tmp_path}/model") for one in arguments]
+    log = tmp_path / "termination-log"
+    ended = subprocess.run(
+        [sys.executable, *load["command"][1:], f"--termination-log={log}", *arguments],
+        cwd=tmp_path / "programs",
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "is not published; nothing of this model is" in log.read_text()

@@ -28,6 +28,8 @@ CHANGED: dict[str, object] = {
     "cold_start_seconds": 600,
 }
 
+PATH = "/model/model"
+
 
 def usual(changed: Model | None = None, overrides: Mapping[str, object] | None = None) -> Artifact:
     overridden = OVERRIDES if overrides is None else overrides
@@ -52,7 +54,7 @@ def test_every_field_of_the_model_but_estimates_changes_the_key_and_is_named(fie
 @pytest.mark.parametrize("field", [field.name for field in fields(Model)])
 def test_whatever_changes_the_servers_arguments_changes_the_key(field: str) -> None:
     line, changed = image_line("nxdi-0.13"), replace(model(), **{field: CHANGED[field]})  # type: ignore[arg-type]
-    if model_arguments(line, changed, OVERRIDES) != model_arguments(line, model(), OVERRIDES):
+    if model_arguments(line, changed, OVERRIDES, PATH) != model_arguments(line, model(), OVERRIDES, PATH):
         assert usual(changed).key != usual().key
 
 

@@ -62,7 +62,7 @@ def test_good_values_are_taken() -> None:
     [
         (
             {"sevring": []},
-            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, accelerator, charts, "
+            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, charts, "
             "quotas; "
             "fix: remove it or correct its spelling",
         ),

@@ -27,7 +27,7 @@ def test_a_line_runs_on_known_families(line: ImageLine) -> None:
 
 def test_only_the_v0_engine_is_told_its_device_and_takes_overrides_bare() -> None:
     overrides = {"enable_bucketing": False}
-    arguments = {name: model_arguments(line, model(), overrides) for name, line in IMAGE_LINES.items()}
+    arguments = {name: model_arguments(line, model(), overrides, "/model") for name, line in IMAGE_LINES.items()}
     assert {name for name, given in arguments.items() if "--device=neuron" in given} == {"v0-0.9.1"}
     assert arguments["v0-0.9.1"][-1] == '--override-neuron-config={"enable_bucketing":false}'
     assert arguments["nxdi-0.13"][-1] == '--additional-config={"override_neuron_config":{"enable_bucketing":false}}'

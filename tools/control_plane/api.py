@@ -6,6 +6,7 @@ from typing import cast
 
 from kubernetes import config
 from kubernetes.client.api_client import ApiClient
+from urllib3.exceptions import HTTPError
 
 from tools.control_plane.nodes import Object
 
@@ -21,7 +22,7 @@ class Api:
     """One API server. Paths are those of the Kubernetes API, such as /api/v1/nodes."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        self._client: ApiClient = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
+        self._client: ApiClient = config.new_client_from_config(str(kubeconfig))
 
     @property
     def address(self) -> str:
@@ -44,11 +45,13 @@ class Api:
 
     def _request(self, method: str, path: str, body: str | None = None, content_type: str | None = None) -> str:
         headers = {"Accept": "application/json"} | ({"Content-Type": content_type} if content_type else {})
-        response = self._client.call_api(
-            method, self.address + path, headers, body=body, _request_timeout=_TIMEOUT_SECONDS
-        )
-        content: bytes = response.read()  # type: ignore[no-untyped-call]
-        text = content.decode()
+        # The client's own connection pool, which has the kubeconfig's certificates; its call_api differs by release.
+        request = self._client.rest_client.pool_manager.request
+        try:
+            response = request(method, self.address + path, headers=headers, body=body, timeout=_TIMEOUT_SECONDS)
+        except HTTPError as error:
+            raise ApiError(f"{method} {path}: {error}") from error
+        text: str = response.data.decode()
         if response.status >= 400:
             raise ApiError(f"{method} {path}: {response.status} {_message(text)}")
         return text

@@ -154,10 +154,11 @@ def fsync(descriptor: int) -> None:
 
 
 def close(descriptor: int) -> None:
-    real_close(descriptor)
     _filling.pop(descriptor, None)
     end_upload(descriptor)
     _uploads.pop(descriptor, None)
+    # Last: another thread may get the same number at once.
+    real_close(descriptor)
 
 
 def pwrite(descriptor: int, content: bytes, offset: int) -> int:

@@ -1,0 +1,79 @@
+"""vcpu-quota: what the stack may start at its largest is within the account's vCPU quota."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pulumi_policy import PolicyConfigSchema, Severity
+
+from neuron.errors import ImpossibleInputError
+from neuron.quota import BUCKET_KEYS, QUOTA_CODES, Bucket, Quota, check_quotas, needs
+from policy.capacity import capacity
+from policy.resources import Stack
+from policy.rule import Finding, Rule, Unjudged, Violation
+
+_CONFIG_KEY = "quotas"
+_KEYS: Mapping[Bucket, str] = {bucket: key for key, bucket in BUCKET_KEYS.items()}
+
+
+def judge_stack(stack: Stack) -> Iterator[Finding]:
+    """One finding for each quota that is too small, and for each that nothing declares."""
+    found = capacity(stack)
+    try:
+        needed = needs(found.groups, found.pools)
+    except ImpossibleInputError as error:
+        yield Violation(f"an update setting cannot be read: {error}", "the stack's node groups", "correct updateConfig")
+        return
+    for verdict in check_quotas(needed, _declared(stack.config)):
+        if verdict.fits is None:
+            yield Unjudged(
+                f"{verdict}: no quota is declared, and the pack reads none from AWS, so this was not judged; declare "
+                f"{_example(verdict.bucket)} in the configuration of vcpu-quota"
+            )
+        elif not verdict.fits:
+            yield Violation(
+                what=str(verdict),
+                where="the stack's node groups and Karpenter pools",
+                fix="lower the maximum or the limit, set updateStrategy MINIMAL, or have the quota raised",
+            )
+
+
+def _declared(config: Mapping[str, Any]) -> dict[Bucket, Quota]:
+    declared = config.get(_CONFIG_KEY)
+    if not isinstance(declared, Mapping):
+        return {}
+    numbers = {bucket: declared.get(key) for key, bucket in BUCKET_KEYS.items()}
+    return {
+        bucket: Quota(int(vcpus), source="declared")
+        for bucket, vcpus in numbers.items()
+        if isinstance(vcpus, int | float) and not isinstance(vcpus, bool)
+    }
+
+
+def _example(bucket: Bucket) -> str:
+    return f'{{"{_CONFIG_KEY}": {{"{_KEYS[bucket]}": <vCPUs of {QUOTA_CODES[bucket]}>}}}}'
+
+
+RULE = Rule(
+    id="vcpu-quota",
+    title="The stack fits the account's vCPU quota",
+    severity=Severity.HIGH,
+    why=(
+        "a quota of 8 Trn vCPUs is one trn1.2xlarge: the second, which an update starts before the first stops, ends "
+        "in VcpuLimitExceeded, an event of the Auto Scaling group that no preview shows."
+    ),
+    remediation=(
+        f"Declare the quotas in vCPUs: {_CONFIG_KEY} with the keys {', '.join(BUCKET_KEYS)}.",
+        "Keep node groups at their maximum, their update surge and the cpu limits of Karpenter pools within them.",
+        "Where there is room for the nodes only, set updateConfig.updateStrategy to MINIMAL, or have the quota raised.",
+    ),
+    judge_stack=judge_stack,
+    config=PolicyConfigSchema(
+        properties={
+            _CONFIG_KEY: {
+                "type": "object",
+                "properties": {key: {"type": "number", "minimum": 0} for key in BUCKET_KEYS},
+                "additionalProperties": False,
+            }
+        }
+    ),
+)

@@ -1,0 +1,17 @@
+"""Stand-ins for what costs money or needs an account: Pulumi's aws and eks plugins, and the AWS CLI's get-token.
+
+Only tests and `make preview STACK=... OFFLINE=1` use them. Every message that they print says that they are stand-ins.
+"""
+
+import os
+from pathlib import Path
+
+BIN = Path(__file__).parent / "bin"
+# A kubeconfig of the control plane that plays each EKS cluster.
+CONTROL_PLANE_VARIABLE = "NEURON_SERVING_STAND_IN_KUBECONFIG"
+
+
+def control_plane_kubeconfig() -> Path | None:
+    """The kubeconfig that plays EKS; None where there is none, as in a preview without a control plane."""
+    path = os.environ.get(CONTROL_PLANE_VARIABLE)
+    return Path(path) if path else None

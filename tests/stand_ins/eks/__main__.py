@@ -1,0 +1,9 @@
+"""Serves the stand-in; the engine gives its own address as the first argument."""
+
+import sys
+
+from pulumi.provider.server import main
+
+from tests.stand_ins.eks.provider import EksProvider
+
+main(EksProvider(), sys.argv[1:])

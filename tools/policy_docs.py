@@ -1,0 +1,123 @@
+"""Writes docs/policies, one page a rule, from what the rules say of themselves; `--check` fails where it is stale."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from policy.rule import Rule
+from policy.rules import RULES
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "policies"
+_COMMAND = "python -m tools.policy_docs"
+_GENERATED = f"<!-- Written by `{_COMMAND}` from policy/rules: change the rule, not this page. -->"
+_INDEX = "README.md"
+
+
+def pages() -> dict[str, str]:
+    """The text of every page, by file name."""
+    return {_INDEX: _index(), **{f"{rule.id}.md": _page(rule) for rule in RULES}}
+
+
+def stale(directory: Path = PAGES) -> list[str]:
+    """Names of the files that are missing, differ, or belong to no rule."""
+    wanted = pages()
+    there = {path.name: path.read_text() for path in directory.glob("*.md")}
+    return sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
+
+
+def write(directory: Path = PAGES) -> list[str]:
+    """Write what is stale and remove what belongs to no rule; the names of these files."""
+    changed = stale(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    wanted = pages()
+    for name in changed:
+        if name in wanted:
+            (directory / name).write_text(wanted[name])
+        else:
+            (directory / name).unlink()
+    return changed
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog=_COMMAND, description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
+    if parser.parse_args().check:
+        for name in (found := stale()):
+            print(f"docs/policies/{name} is stale; run `{_COMMAND}`")
+        return 1 if found else 0
+    for name in write():
+        print(f"docs/policies/{name}")
+    return 0
+
+
+def _index() -> str:
+    rows = "\n".join(
+        f"| [{rule.id}]({rule.id}.md) | {rule.title} | {rule.level.value} | {rule.severity.value} |" for rule in RULES
+    )
+    return f"""{_GENERATED}
+
+# The rules of the policy pack
+
+| Rule | What it asks for | Level | Severity |
+|---|---|---|---|
+{rows}
+
+A mandatory finding stops `pulumi up`; an advisory one is a warning. To change a level, or to configure a rule, give the
+pack a file: `pulumi up --policy-pack policy --policy-pack-config policies.json`. To begin with warnings alone:
+
+```json
+{{"all": "advisory"}}
+```
+
+A value that is not known during a preview neither passes nor fails: the rule warns which value it could not see and
+judges everything else. What it could not see it judges during the update.
+"""
+
+
+def _page(rule: Rule) -> str:
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(rule.remediation, 1))
+    return f"""{_GENERATED}
+
+# {rule.id}
+
+**{rule.title}.** Level: {rule.level.value}. Severity: {rule.severity.value}. Judges {_scope(rule)}.
+
+## Why
+
+{rule.why[:1].upper()}{rule.why[1:]}
+
+## What to do
+
+{steps}
+
+## Configuration
+
+{_configuration(rule)}
+"""
+
+
+def _scope(rule: Rule) -> str:
+    if rule.judge_stack is None:
+        return "each resource, before it is created or changed"
+    if rule.judge_resource is None:
+        return "the stack as a whole, after its resources are known"
+    return "each resource before it is created or changed, and the stack as a whole for what only other resources tell"
+
+
+def _configuration(rule: Rule) -> str:
+    level = {"enforcementLevel": rule.level.value}
+    properties: Mapping[str, object] = rule.config.properties if rule.config else {}
+    if not properties:
+        return f"The level only:\n\n{_json({rule.id: level})}"
+    return f"By JSON schema:\n\n{_json(properties)}\n\nThe level as for every rule:\n\n{_json({rule.id: level})}"
+
+
+def _json(value: object) -> str:
+    return f"```json\n{json.dumps(value, indent=2)}\n```"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
