@@ -28,7 +28,7 @@ for group in settings.existing_node_groups:
 
 nodes = [NodeGroup(plan, cluster.placement(plan), after(cluster)) for plan in platform.node_groups]
 
-accelerators = [Accelerator(plan, cluster, after(*nodes)) for plan in accelerator_plans(settings)]
+accelerators = [Accelerator(plan, cluster, after(cluster, *nodes)) for plan in accelerator_plans(settings)]
 
 cache = ModelCache("model-cache", settings.model_cache, cluster.provider) if settings.model_cache else None
 

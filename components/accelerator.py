@@ -28,22 +28,18 @@ class Accelerator(pulumi.ComponentResource):
     def __init__(self, plan: AcceleratorPlan, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
         """Register the chart, after the nodes that `opts` says it depends on: their plugins are waited for."""
         super().__init__("neuron-serving:index:Accelerator", "accelerator", {}, opts)
+        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         recovers = plan.settings.node_problem_detector == "recover" and cluster.eks_name is not None
-        needed = self._recovery_role(cluster.eks_name or "") if recovers else []
-        install(
-            "neuron",
-            NAMESPACE,
-            chart_values(plan),
-            plan.charts,
-            pulumi.ResourceOptions.merge(
-                pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=needed),
-                pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None),
-            ),
-        )
+        role = self._recovery_role(cluster.eks_name or "", needed) if recovers else []
+        child = pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=role)
+        install("neuron", NAMESPACE, chart_values(plan), plan.charts, pulumi.ResourceOptions.merge(child, needed))
         self.register_outputs({})
 
-    def _recovery_role(self, eks_name: str) -> list[pulumi.Resource]:
-        """The role with which broken nodes are replaced; a pod gets it when it starts, so it comes before the chart."""
+    def _recovery_role(self, eks_name: str, needed: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+        """The role with which broken nodes are replaced; a pod gets it when it starts, so it comes before the chart.
+
+        The association names the cluster by a plain name: that there is one by then, only `needed` says.
+        """
         role, policies = pod_role("neuron-node-recovery", self, statements=recovery_statements(eks_name))
         association = aws.eks.PodIdentityAssociation(
             "neuron-node-recovery",
@@ -52,7 +48,7 @@ class Accelerator(pulumi.ComponentResource):
             service_account=DETECTOR_SERVICE_ACCOUNT,
             role_arn=role.arn,
             tags=stack_tags("neuron-node-recovery"),
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed),
         )
         return [*policies, association]
 

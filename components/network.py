@@ -70,10 +70,10 @@ class Network(pulumi.ComponentResource):
         )
         self.vpc_id = vpc.id
         gateway = aws.ec2.InternetGateway(name, vpc_id=vpc.id, tags=stack_tags(name), opts=self._child)
-        public_routes = self._route_table(f"{name}-public", gateway_id=gateway.id)
+        public_way_out = self._way_out(f"{name}-public", gateway_id=gateway.id)
         cidrs = dict(zip(zone_ids, subnet_cidrs(cidr, len(zone_ids)), strict=True))
         self.public_subnet_ids = {
-            zone: self._subnet(f"{name}-public-{zone}", zone, one.public, PUBLIC_TAG, public_routes)
+            zone: self._subnet(f"{name}-public-{zone}", zone, one.public, PUBLIC_TAG, public_way_out)
             for zone, one in cidrs.items()
         }
         address = aws.ec2.Eip(name, domain="vpc", tags=stack_tags(name), opts=self._child)
@@ -85,9 +85,9 @@ class Network(pulumi.ComponentResource):
             # EC2 makes a NAT gateway only where the way to the internet is open.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[gateway]),
         )
-        private_routes = self._route_table(f"{name}-private", nat_gateway_id=nat.id)
+        private_way_out = self._way_out(f"{name}-private", nat_gateway_id=nat.id)
         self.private_subnet_ids = {
-            zone: self._subnet(f"{name}-private-{zone}", zone, one.private, PRIVATE_TAG, private_routes)
+            zone: self._subnet(f"{name}-private-{zone}", zone, one.private, PRIVATE_TAG, private_way_out)
             for zone, one in cidrs.items()
         }
         # Models come from S3: through the NAT gateway every gigabyte would be paid for.
@@ -96,20 +96,21 @@ class Network(pulumi.ComponentResource):
             vpc_id=vpc.id,
             service_name=f"com.amazonaws.{region}.s3",
             vpc_endpoint_type="Gateway",
-            route_table_ids=[private_routes.id],
+            route_table_ids=[private_way_out.route_table_id],
             tags=stack_tags(f"{name}-s3"),
             opts=self._child,
         )
         self.register_outputs({"vpcId": self.vpc_id})
 
-    def _route_table(
+    def _way_out(
         self,
         name: str,
         gateway_id: pulumi.Input[str] | None = None,
         nat_gateway_id: pulumi.Input[str] | None = None,
-    ) -> "aws.ec2.RouteTable":
+    ) -> "aws.ec2.Route":
+        """A route table with its way out, which knows its table's id."""
         table = aws.ec2.RouteTable(name, vpc_id=self.vpc_id, tags=stack_tags(name), opts=self._child)
-        aws.ec2.Route(
+        return aws.ec2.Route(
             name,
             route_table_id=table.id,
             destination_cidr_block=EVERYWHERE,
@@ -117,10 +118,9 @@ class Network(pulumi.ComponentResource):
             nat_gateway_id=nat_gateway_id,
             opts=self._child,
         )
-        return table
 
     def _subnet(
-        self, name: str, zone_id: str, cidr: str, role: dict[str, str], routes: "aws.ec2.RouteTable"
+        self, name: str, zone_id: str, cidr: str, role: dict[str, str], way_out: "aws.ec2.Route"
     ) -> pulumi.Output[str]:
         subnet = aws.ec2.Subnet(
             name,
@@ -131,7 +131,7 @@ class Network(pulumi.ComponentResource):
             opts=self._child,
         )
         association = aws.ec2.RouteTableAssociation(
-            name, subnet_id=subnet.id, route_table_id=routes.id, opts=self._child
+            name, subnet_id=subnet.id, route_table_id=way_out.route_table_id, opts=self._child
         )
-        # Through the association: what starts in the subnet before its routes are there has no way out.
-        return pulumi.Output.all(subnet.id, association.id).apply(lambda ids: str(ids[0]))
+        # What is in the subnet starts after it has a way out, and is gone before that goes.
+        return pulumi.Output.all(subnet.id, association.id, way_out.id).apply(lambda ids: str(ids[0]))

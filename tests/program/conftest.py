@@ -27,11 +27,15 @@ class Registered:
 
 
 class Recorder(mocks.Mocks):
-    """Answers every registration with its inputs; a Kubernetes object without a name gets one, as autonaming does."""
+    """Answers every registration with its inputs, and with a name (Kubernetes) or an ARN (AWS).
+
+    `outputs` adds what a type has beside its inputs. pulumi-eks registers its own resources, which mocks do not show.
+    """
 
     def __init__(self) -> None:
         """Start with nothing registered."""
         self.resources: list[Registered] = []
+        self.outputs: dict[str, dict[str, Any]] = {}
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         """Record and echo."""
@@ -39,7 +43,9 @@ class Recorder(mocks.Mocks):
         outputs = dict(args.inputs)
         if args.typ.startswith("kubernetes:"):
             outputs["metadata"] = {"name": f"{args.name}-0a1b2c3d", **outputs.get("metadata", {})}
-        return f"{args.name}-id", outputs
+        if args.typ.startswith("aws:"):
+            outputs |= {"arn": f"arn:{args.typ}:{args.name}", "latestVersion": 1}
+        return f"{args.name}-id", outputs | self.outputs.get(args.typ, {})
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         """The program looks nothing up."""
@@ -50,24 +56,33 @@ class Recorder(mocks.Mocks):
         return [one for one in self.resources if one.type.endswith(suffix)]
 
 
+def stack_values(stack: str) -> dict[str, Any]:
+    """The values of a stack file, free to change; those of other packages keep their prefix, as in aws:region."""
+    document = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text())
+    return {key.removeprefix(f"{PROJECT}:"): value for key, value in document["config"].items()}
+
+
 @pytest.fixture
 def local_stack(tmp_path: Path) -> dict[str, Any]:
-    """The values of the stack file `local`, free to change, with a kubeconfig that exists."""
-    stack = yaml.safe_load((ROOT / "stacks" / "Pulumi.local.yaml").read_text())
-    values = {key.removeprefix(f"{PROJECT}:"): value for key, value in stack["config"].items()}
+    """The values of the stack file `local`, with a kubeconfig that exists."""
+    values = stack_values("local")
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text("{}")
     values["cluster"]["kubeconfig"] = str(kubeconfig)
     return values
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_program() -> Callable[..., Recorder]:
     """Run `__main__.py` with these configuration values (and a secret token, if one is given)."""
 
-    def run(values: Mapping[str, Any], token: str | None = None) -> Recorder:
+    def run(
+        values: Mapping[str, Any], token: str | None = None, outputs: dict[str, dict[str, Any]] | None = None
+    ) -> Recorder:
         recorder = Recorder()
-        configuration = {f"{PROJECT}:{key}": json.dumps(value) for key, value in values.items()}
+        recorder.outputs = outputs or {}
+        configuration = {f"{PROJECT}:{key}": json.dumps(value) for key, value in values.items() if ":" not in key}
+        configuration |= {key: value for key, value in values.items() if ":" in key}
         secrets = []
         if token is not None:
             configuration[f"{PROJECT}:hfToken"] = token
