@@ -17,9 +17,13 @@ up: $(INSTALLED) ## local control plane, then `pulumi up -s local` under the pol
 down: $(INSTALLED) ## end and remove all that `make up` made
 	@$(VENV)/python -m tools.rehearsal down
 
-preview: $(INSTALLED) ## `pulumi preview` of STACK under the policy pack
+preview: $(INSTALLED) ## `pulumi preview` of STACK under the policy pack; OFFLINE=1 asks stand-ins, no account
+ifeq ($(OFFLINE),1)
+	@$(VENV)/python -m tools.offline $(STACK)
+else
 	@eval "$$($(VENV)/python -m tools.environment)" && \
 	pulumi preview --stack $(STACK) --policy-pack policy --diff
+endif
 
 kubeconfig: $(INSTALLED) ## path of the local control plane's kubeconfig
 	@$(VENV)/python -m tools.control_plane kubeconfig

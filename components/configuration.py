@@ -102,14 +102,26 @@ def _parse_shape(sections: dict[str, JsonValue]) -> tuple[Settings | None, list[
 
 
 def _repair(sections: Any, detail: ErrorDetails) -> None:
-    """Drop a value that is not known or not allowed; a number below its minimum becomes the minimum."""
+    """Drop an unknown key or an entry of a list; put an allowed value where one is missing or not allowed."""
     *way, last = _steps(detail["loc"])
     for step in way:
         sections = sections[step]
-    if detail["type"] == "greater_than_equal":
-        sections[last] = detail["ctx"]["ge"]
-    elif detail["type"] != "missing":
+    if detail["type"] == "extra_forbidden" or isinstance(last, int):
         del sections[last]
+        return
+    sections[last] = _placeholder(_schema(detail["loc"]))
+
+
+def _placeholder(schema: Any) -> JsonValue:
+    """A value of the schema; None, which the shape refuses again, where a whole section would have to be made up."""
+    if "examples" in schema:
+        example: JsonValue = schema["examples"][0]
+        return example
+    if "enum" in schema:
+        first: JsonValue = schema["enum"][0]
+        return first
+    by_type: dict[str, JsonValue] = {"integer": schema.get("minimum", 1), "number": 1, "string": "placeholder"}
+    return by_type.get(schema.get("type"), schema.get("const"))
 
 
 def _to_fault(detail: ErrorDetails) -> Fault:
@@ -156,13 +168,18 @@ def _steps(location: Sequence[int | str]) -> tuple[int | str, ...]:
 
 def _known_keys(location: Sequence[int | str]) -> str:
     """The keys that the section at this location has, from the schema."""
+    return ", ".join(_schema(location[:-1])["properties"])
+
+
+def _schema(location: Sequence[int | str]) -> Any:
+    """The JSON schema of the value at this location."""
     root: Any = Settings.model_json_schema(by_alias=True)
     schema = root
-    for step in location[:-1]:
+    for step in location:
         schema = _below(schema, step)
         schema = schema["anyOf"][0] if "anyOf" in schema else schema
         schema = root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    return ", ".join(schema["properties"])
+    return schema
 
 
 def _below(schema: Any, step: int | str) -> Any:

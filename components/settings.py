@@ -25,15 +25,24 @@ def _matching(pattern: str, allowed: str) -> AfterValidator:
     return AfterValidator(validate)
 
 
+# An example is what configuration.py puts in the place of a faulty value, to go on looking for other faults.
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
 DnsLabel = Annotated[
-    str, _matching(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", "lower-case letters, digits and dashes, at most 63 of them")
+    str,
+    _matching(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", "lower-case letters, digits and dashes, at most 63 of them"),
+    Field(examples=["example"]),
 ]
 # A branch or tag moves, and with it the weights behind a cache key.
-Commit = Annotated[str, _matching(r"[0-9a-f]{40}", "a commit of the model's repository, 40 hexadecimal digits")]
-
-
-KubernetesMinor = Annotated[str, _matching(r"1\.[0-9]{2}", 'a Kubernetes minor version in quotes, such as "1.36"')]
+Commit = Annotated[
+    str,
+    _matching(r"[0-9a-f]{40}", "a commit of the model's repository, 40 hexadecimal digits"),
+    Field(examples=["0" * 40]),
+]
+KubernetesMinor = Annotated[
+    str,
+    _matching(r"1\.[0-9]{2}", 'a Kubernetes minor version in quotes, such as "1.36"'),
+    Field(examples=["1.36"]),
+]
 SubnetId = Annotated[str, _matching(r"subnet-[0-9a-f]+", "a subnet's id, such as subnet-0a1b2c3d")]
 ReservationId = Annotated[str, _matching(r"cr-[0-9a-f]+", "a capacity reservation's id, such as cr-0a1b2c3d")]
 PrincipalArn = Annotated[
@@ -174,7 +183,7 @@ class NodeGroupSettings(_Section):
 
     name: DnsLabel
     instance_type: str
-    nodes: int = Field(ge=1)
+    nodes: int = Field(ge=1, examples=[1000])
     create: CreateSettings | None = None
 
 

@@ -37,8 +37,8 @@ class ImageLine:
     """One line of images. `config_flag` takes the compiler settings as JSON, under `config_key` where it has one.
 
     `artifacts_variable` points the server at compiled artifacts, `compile_cache_variable` at the compiler's own cache;
-    `miss_is_fatal` makes a server that would have to compile fail instead. `minimum_driver` and `maximum_driver` bound the Neuron
-    driver of the node's AMI that the line's runtime is known to run on, None where no bound is known.
+    `miss_is_fatal` makes a server that would have to compile fail instead. `minimum_driver` and `maximum_driver` bound
+    the Neuron driver of the node's AMI that the line's runtime is known to run on, None where no bound is known.
     """
 
     name: str

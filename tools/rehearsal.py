@@ -87,7 +87,13 @@ def down() -> int:
 
 
 def _pulumi(environment: dict[str, str], *arguments: str) -> int:
-    return subprocess.run(["pulumi", *arguments], cwd=ROOT, env=environment, check=False).returncode
+    process = subprocess.Popen(["pulumi", *arguments], cwd=ROOT, env=environment)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # Ctrl-C reached Pulumi too: it cancels what it can, and a second one ends it.
+            continue
 
 
 def _copy_project() -> None:
@@ -124,6 +130,9 @@ def main() -> int:
     except (ControlPlaneError, StackFileError, ToolchainError, PinError, ConfigurationError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here, `make down` removes what there is", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

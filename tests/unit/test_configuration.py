@@ -137,6 +137,51 @@ def test_faults_of_shape_and_of_meaning_come_together() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        (
+            {
+                "serving.0.replicas": 0,
+                "serving.0.model.maxModelLen": -5,
+                "serving.0.model.revision": "main",
+                "nodeGroups.0.instanceType": "inf2.mega",
+            },
+            {
+                "serving[0].replicas",
+                "serving[0].model.maxModelLen",
+                "serving[0].model.revision",
+                "nodeGroups[0].instanceType",
+            },
+        ),
+        (
+            {"nodeGroups.0.nodes": "two", "serving.0.imageLine": "nxdi-0.14", "serving.0.name": "Tiny_Llama"},
+            {"nodeGroups[0].nodes", "serving[0].imageLine", "serving[0].name"},
+        ),
+        ({"serving.0.name": "Tiny_Llama", "serving.0.replicas": 5}, {"serving[0].name", "serving[0].replicas"}),
+        (
+            {"serving.0.model.dtype": "int4", "serving.0.imageLine": "x"},
+            {"serving[0].model.dtype", "serving[0].imageLine"},
+        ),
+    ],
+)
+def test_a_faulty_value_does_not_hide_the_faults_of_others(changes: dict[str, Any], paths: set[str]) -> None:
+    assert {line.partition(": ")[0] for line in lines(changes)} == paths
+
+
+def test_a_missing_key_does_not_hide_the_faults_of_others() -> None:
+    values = changed({"serving.0.model.tensorParallel": 3})
+    del values["nodeGroups"][0]["nodes"]
+    del values["serving"][0]["model"]["maxNumSeqs"]
+    with pytest.raises(ConfigurationError) as failure:
+        parse_settings({key: json.dumps(value) for key, value in values.items()})
+    assert {fault.path for fault in failure.value.faults} == {
+        "nodeGroups[0].nodes",
+        "serving[0].model.maxNumSeqs",
+        "serving[0].model.tensorParallel",
+    }
+
+
 def test_a_missing_key_is_named() -> None:
     values = copy.deepcopy(GOOD)
     del values["serving"][0]["model"]["revision"]

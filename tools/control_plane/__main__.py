@@ -45,7 +45,11 @@ def _down(options: argparse.Namespace) -> int:
 
 
 def _kubeconfig(options: argparse.Namespace) -> int:
-    print(ControlPlane(options.directory).kubeconfig)
+    kubeconfig = ControlPlane(options.directory).kubeconfig
+    if not kubeconfig.exists():
+        print("no control plane runs, so there is no kubeconfig; `make up` starts one", file=sys.stderr)
+        return 1
+    print(kubeconfig)
     return 0
 
 

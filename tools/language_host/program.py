@@ -7,6 +7,7 @@ user: 0 nothing, 32 nothing because the error is already shown, anything else "p
 import argparse
 import asyncio
 import logging
+import os
 import runpy
 import sys
 import traceback
@@ -23,6 +24,8 @@ except ImportError:
         "Run `pulumi install`, or `pip install -r requirements.txt` inside the project's virtual environment."
     )
 
+# What a shell reports for a process that SIGINT ended.
+_INTERRUPTED = 130
 _ERROR_IS_SHOWN = 32
 # An engine without a limit asks for the largest 32-bit integer; threads are only made when needed.
 _THREADS_PER_OPERATION = 4
@@ -106,5 +109,13 @@ def main() -> int:
         loop.close()
 
 
+def _main_or_interrupted() -> int:
+    try:
+        return main()
+    except KeyboardInterrupt:
+        # The engine interrupts a program when it gives up, and says why itself; a traceback would hide that.
+        os._exit(_INTERRUPTED)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main_or_interrupted())
