@@ -34,8 +34,9 @@ env: $(INSTALLED) ## export lines: eval "$(make -s env)" puts this checkout's to
 tools: $(INSTALLED) ## find or build the programs (about 10 minutes where nothing is there)
 	@$(VENV)/python -m tools.toolchain
 
-test: $(INSTALLED) tools ## all tests
-	@$(VENV)/pytest
+# Two at a time, whole files each: the engine tests wait most of the time, and share a control plane within a file.
+test: $(INSTALLED) tools ## all tests, in about ten minutes on two cores
+	@$(VENV)/pytest --numprocesses 2 --dist loadfile --quiet
 
 lint: $(INSTALLED) ## ruff and mypy
 	@$(VENV)/ruff format --check .

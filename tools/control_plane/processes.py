@@ -60,10 +60,17 @@ def _command_line(pid: int) -> str:
 
 
 def _has_ended(pid: int) -> bool:
-    """Gone, or a zombie. Only then are its ports and files closed: the command line is empty a little earlier."""
+    """Gone, or a zombie whose threads are all gone: the last of them closes the ports and files."""
     # The state follows the name of the program, which is in parentheses and may have any character.
     state = _read(_PROC / str(pid) / "stat").rpartition(")")[2] if _HAS_PROC else _ps("stat", pid)
-    return not state.strip() or state.strip()[0] in "ZX"
+    return not state.strip() or (state.strip()[0] in "ZX" and _threads(pid) <= 1)
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(os.listdir(_PROC / str(pid) / "task"))  # noqa: PTH208 - the names alone
+    except OSError:
+        return 0
 
 
 def _read(file: Path) -> str:

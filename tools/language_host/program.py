@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import runpy
+import signal
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +25,6 @@ except ImportError:
         "Run `pulumi install`, or `pip install -r requirements.txt` inside the project's virtual environment."
     )
 
-# What a shell reports for a process that SIGINT ended.
-_INTERRUPTED = 130
 _ERROR_IS_SHOWN = 32
 # An engine without a limit asks for the largest 32-bit integer; threads are only made when needed.
 _THREADS_PER_OPERATION = 4
@@ -114,7 +113,9 @@ def _main_or_interrupted() -> int:
         return main()
     except KeyboardInterrupt:
         # The engine interrupts a program when it gives up, and says why itself; a traceback would hide that.
-        os._exit(_INTERRUPTED)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        raise
 
 
 if __name__ == "__main__":
