@@ -98,10 +98,21 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
             "spec": {
                 **_pod_spec(plan, references, read_only_cache=True),
                 "termination_grace_period_seconds": plan.rollout.drain.grace_seconds,
+                "topology_spread_constraints": [_spread_over_zones(plan)],
                 "init_containers": [_load_container(plan, references)],
                 "containers": [_server_container(plan)],
             },
         },
+    }
+
+
+def _spread_over_zones(plan: ServingPlan) -> core.TopologySpreadConstraintArgsDict:
+    """A wish, not a demand: chips are where they are, and a zone that has none must not hold a pod back."""
+    return {
+        "max_skew": 1,
+        "topology_key": "topology.kubernetes.io/zone",
+        "when_unsatisfiable": "ScheduleAnyway",
+        "label_selector": {"match_labels": selector(plan)},
     }
 
 

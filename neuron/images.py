@@ -1,7 +1,7 @@
 """The image lines: which vLLM for Neuron runs where, how it is told what to do, and what it calls its metrics.
 
 Sources: AWS Neuron SDK release notes and vLLM user guides (SDK 2.25 to 2.33), the deep learning container index of
-2026-08, vLLM's own sources. docs/image-lines.md says which line to choose.
+2026-08, vLLM's own sources. A line's `support_note` says why to choose it, or why not.
 """
 
 import json
