@@ -127,7 +127,7 @@ def test_interrupting_the_host_ends_the_program_and_what_it_started(host: Runnin
 
 
 def test_the_program_gets_the_interrupt_and_can_clean_up(host: RunningHost) -> None:
-    program = "import time\nprint('ready')\ntry:\n    time.sleep(600)\nfinally:\n    print('cleaned up')\n"
+    program = "import time\ntry:\n    print('ready')\n    time.sleep(600)\nfinally:\n    print('cleaned up')\n"
     _call = host.stub.Run.future(host.run_request(program))
     assert host.line() == "ready\n"
     host.process.send_signal(signal.SIGINT)
