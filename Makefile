@@ -31,7 +31,7 @@ kubeconfig: $(INSTALLED) ## path of the local control plane's kubeconfig
 env: $(INSTALLED) ## export lines: eval "$(make -s env)" puts this checkout's tools and Pulumi state into a shell
 	@$(VENV)/python -m tools.environment
 
-tools: $(INSTALLED) ## find or build the programs (about 10 minutes where nothing is there)
+tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothing is there)
 	@$(VENV)/python -m tools.toolchain
 
 # The engine tests measure time on real control planes: they run alone. The others go two at a time.

@@ -85,7 +85,7 @@ def test_the_type_may_stand_in_the_launch_template_and_the_largest_of_several_co
     assert "256 of" in judge_stack(RULE, several, config=quotas(trn=255)).violations[0]
 
 
-def test_nodes_that_something_else_made_and_self_managed_ones_count_without_a_surge() -> None:
+def test_self_managed_nodes_count_without_a_surge() -> None:
     own = Given("eks:index:NodeGroupV2", {"instanceType": "trn1.2xlarge", "maxSize": 3}, "own")
     assert judge_stack(RULE, own, config=quotas(trn=24)).passed
     assert judge_stack(RULE, own, config=quotas(trn=23)).violations
