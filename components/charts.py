@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.settings import ChartsSettings
+from components.settings.charts import ChartsSettings
 
 
 @dataclass(frozen=True)

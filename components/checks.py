@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from components.faults import Fault
 from components.platform_checks import check_platform
-from components.settings import ModelSettings, ServingSettings, Settings
+from components.settings import Settings
+from components.settings.serving import ModelSettings, ServingSettings
 from neuron import memory
 from neuron.images import IMAGE_LINES, ImageLine, lines_for
 from neuron.instances import INSTANCE_TYPES, InstanceType

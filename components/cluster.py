@@ -13,7 +13,13 @@ from components.network import ClusterNetwork, Network
 from components.nodegroup import Placement, SystemNodeGroup
 from components.platform import NodeGroupPlan, Platform
 from components.roles import CNI_POLICY
-from components.settings import ClusterSettings, CreatedCluster, ExistingCluster, KubeconfigCluster, StackCluster
+from components.settings.cluster import (
+    ClusterSettings,
+    CreatedCluster,
+    ExistingCluster,
+    KubeconfigCluster,
+    StackCluster,
+)
 
 # What a stack with an EKS cluster exports under `cluster`, for stacks of mode `stack`.
 KUBECONFIG_OUTPUT = "kubeconfig"

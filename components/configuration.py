@@ -15,7 +15,8 @@ from components.cluster import kubeconfig_path
 from components.faults import ConfigurationError, Fault
 from components.lookups.aws import AwsError, connect
 from components.platform import NOTHING, Platform, look_up
-from components.settings import ClusterSettings, CreatedCluster, ExistingCluster, KubeconfigCluster, Settings
+from components.settings import Settings
+from components.settings.cluster import ClusterSettings, CreatedCluster, ExistingCluster, KubeconfigCluster
 
 HF_TOKEN_KEY = "hfToken"  # noqa: S105 - the name of a key, not a token
 UNKNOWN_KEY = "an unknown key"

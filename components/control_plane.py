@@ -5,7 +5,7 @@ import pulumi_aws as aws
 import pulumi_eks as eks
 
 from components.network import ClusterNetwork
-from components.settings import CreatedCluster
+from components.settings.cluster import CreatedCluster
 from components.tags import stack_tags
 
 ADMINISTRATOR_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"

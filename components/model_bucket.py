@@ -5,7 +5,7 @@ import json
 import pulumi
 import pulumi_aws as aws
 
-from components.settings import ModelCacheSettings
+from components.settings.model_cache import ModelCacheSettings
 
 # https://docs.aws.amazon.com/eks/latest/userguide/s3-csi-create.html: the driver's add-on runs as this account.
 _CSI_NAMESPACE, _CSI_SERVICE_ACCOUNT = "kube-system", "s3-csi-driver-sa"

@@ -4,7 +4,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pulumi_kubernetes.core.v1 as core
 
-from components.settings import ModelCacheSettings
+from components.settings.model_cache import ModelCacheSettings
 
 # The capacity of a Mountpoint volume is ignored, but the API wants one.
 _CAPACITY = "100Gi"

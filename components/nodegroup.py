@@ -9,7 +9,8 @@ import pulumi_aws as aws
 
 from components.platform import NodeGroupPlan
 from components.roles import node_role
-from components.settings import NodeGroupSettings, SystemNodesSettings
+from components.settings.cluster import SystemNodesSettings
+from components.settings.node_groups import NodeGroupSettings
 from components.tags import stack_tags
 from neuron.ami import AMI_TYPE, driver_of
 from neuron.instances import CHIP_RESOURCE

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from components.checks import to_model
 from components.deployment import MODEL_PATH, ServingPlan
 from components.platform_checks import installs_scheduler_extension
-from components.settings import AcceleratorSettings, ChartsSettings, ServingSettings, Settings
+from components.settings import Settings
+from components.settings.accelerator import AcceleratorSettings
+from components.settings.charts import ChartsSettings
+from components.settings.serving import ServingSettings
 from neuron.artifact import artifact
 from neuron.images import image_line, model_arguments
 from neuron.instances import InstanceType, instance_type

@@ -17,7 +17,9 @@ from components.lookups.clusters import EksCluster, eks_cluster
 from components.lookups.reservations import reservation_zone_id
 from components.lookups.zones import Subnet
 from components.platform_checks import driver_faults, image_lines_on, kube_scheduler_faults
-from components.settings import CreatedCluster, CreateSettings, ExistingCluster, NodeGroupSettings, Settings
+from components.settings import Settings
+from components.settings.cluster import CreatedCluster, ExistingCluster
+from components.settings.node_groups import CreateSettings, NodeGroupSettings
 from neuron.ami import AmiRelease
 from neuron.instances import InstanceType, instance_type
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from components.faults import Fault
-from components.settings import CreatedCluster, CreateSettings, ExistingCluster, NodeGroupSettings, Settings
+from components.settings import Settings
+from components.settings.cluster import CreatedCluster, ExistingCluster
+from components.settings.node_groups import CreateSettings, NodeGroupSettings
 from neuron.ami import AmiRelease, compatible, newest_compatible_date, parse_pin
 from neuron.errors import ImpossibleInputError
 from neuron.images import IMAGE_LINES, ImageLine

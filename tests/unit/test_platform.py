@@ -14,14 +14,10 @@ from components.network import MAXIMUM_ZONES, subnet_cidrs
 from components.nodegroup import launch_template
 from components.plans import AcceleratorPlan
 from components.platform import NodeGroupPlan, vpc_zone_ids, wanted_addons
-from components.settings import (
-    AcceleratorSettings,
-    AddonsSettings,
-    ChartsSettings,
-    CreatedCluster,
-    CreateSettings,
-    ExistingCluster,
-)
+from components.settings.accelerator import AcceleratorSettings
+from components.settings.charts import ChartsSettings
+from components.settings.cluster import AddonsSettings, CreatedCluster, ExistingCluster
+from components.settings.node_groups import CreateSettings
 from neuron.ami import parse_release
 from neuron.instances import instance_type
 

@@ -1,0 +1,40 @@
+"""Model servers."""
+
+from pydantic import Field, JsonValue
+
+from components.settings.shapes import Commit, DnsLabel, Section
+from neuron.artifact import OnMiss
+from neuron.model import DataType
+from neuron.rollout import DEFAULT_LONGEST_REQUEST_SECONDS
+
+
+class ModelSettings(Section):
+    """The model; `checkpointGb` (decimal gigabytes on disk) may be left out for models that neuron.model knows."""
+
+    id: str = Field(min_length=1)
+    revision: Commit
+    checkpoint_gb: float | None = Field(default=None, gt=0)
+    max_model_len: int = Field(ge=1)
+    max_num_seqs: int = Field(ge=1)
+    tensor_parallel: int = Field(ge=1)
+    dtype: DataType = "bfloat16"
+    cold_start_seconds: int | None = Field(default=None, ge=1)
+
+
+class ServingSettings(Section):
+    """One model server: what it serves, where, how many, and how long its longest request takes.
+
+    `onMiss` says what a pod does that does not find its model published; left out, it follows from the model cache.
+    """
+
+    name: DnsLabel
+    namespace: DnsLabel = "vllm"
+    image_line: str
+    node_group: str
+    replicas: int = Field(ge=1)
+    model: ModelSettings
+    neuron_config: dict[str, JsonValue] = Field(default_factory=dict)
+    longest_request_seconds: int = Field(default=DEFAULT_LONGEST_REQUEST_SECONDS, ge=1)
+    memory_gib: int | None = Field(default=None, ge=1)
+    hf_token_secret: DnsLabel | None = None
+    on_miss: OnMiss | None = None
