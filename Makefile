@@ -34,10 +34,10 @@ env: $(INSTALLED) ## export lines: eval "$(make -s env)" puts this checkout's to
 tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothing is there)
 	@$(VENV)/python -m tools.toolchain
 
-# The engine tests measure time on real control planes: they run alone. The others go two at a time.
+# Tests run two at a time, but for those that judge seconds on a control plane.
 test: $(INSTALLED) tools ## all tests, in about fourteen minutes on two cores
-	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --ignore tests/engine
-	@$(VENV)/pytest --quiet tests/engine
+	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not timed"
+	@$(VENV)/pytest --quiet -m timed tests/engine
 
 lint: $(INSTALLED) ## ruff and mypy
 	@$(VENV)/ruff format --check .

@@ -18,6 +18,8 @@ from tests.engine.stack import Stack, make_stack
 from tools.control_plane import ControlPlane
 from tools.control_plane.api import Api
 
+pytestmark = pytest.mark.timed
+
 TIME_FACTOR = 20.0
 # Takes the derived strategy out of the Deployment, and the deadline down to what a test can wait for.
 KUBERNETES_DEFAULTS = """
