@@ -4,6 +4,7 @@ from typing import Any
 
 import pulumi
 import pulumi_aws as aws
+import pulumi_kubernetes as kubernetes
 
 from components.charts import install
 from components.cluster import Cluster
@@ -16,6 +17,11 @@ NAMESPACE = "kube-system"
 DETECTOR_NAMESPACE = "neuron-healthcheck-system"
 DETECTOR_SERVICE_ACCOUNT = "node-problem-detector"
 DETECTOR_METRICS = "NeuronHealthCheck"
+# The chart gives these three no memory limit, which the policy memory-limits refuses. For its other plugin, the DRA
+# driver, it has 256Mi; a kube-scheduler keeps every pod and node of the cluster in memory.
+PLUGIN_MEMORY = "256Mi"
+EXTENSION_MEMORY = "256Mi"
+SCHEDULER_MEMORY = "512Mi"
 
 
 class Accelerator(pulumi.ComponentResource):
@@ -31,9 +37,19 @@ class Accelerator(pulumi.ComponentResource):
         needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         recovers = plan.settings.node_problem_detector == "recover" and cluster.eks_name is not None
         role = self._recovery_role(cluster.eks_name or "", needed) if recovers else []
-        child = pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=role)
+        detects = plan.settings.node_problem_detector != "none"
+        namespace = [self._detector_namespace(cluster.provider)] if detects else []
+        child = pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=[*role, *namespace])
         install("neuron", NAMESPACE, chart_values(plan), plan.charts, pulumi.ResourceOptions.merge(child, needed))
         self.register_outputs({})
+
+    def _detector_namespace(self, provider: kubernetes.Provider) -> pulumi.Resource:
+        """The namespace that the chart expects to be there."""
+        return kubernetes.core.v1.Namespace(
+            DETECTOR_NAMESPACE,
+            metadata={"name": DETECTOR_NAMESPACE},
+            opts=pulumi.ResourceOptions(parent=self, provider=provider),
+        )
 
     def _recovery_role(self, eks_name: str, needed: pulumi.ResourceOptions) -> list[pulumi.Resource]:
         """The role with which broken nodes are replaced; a pod gets it when it starts, so it comes before the chart.
@@ -57,7 +73,7 @@ def chart_values(plan: AcceleratorPlan) -> dict[str, Any]:
     """Values of the Neuron Helm chart. Every part is stated, so that a chart's new default changes nothing here."""
     settings = plan.settings
     return {
-        "devicePlugin": {"enabled": settings.devices == "device-plugin"},
+        "devicePlugin": {"enabled": settings.devices == "device-plugin", "resources": _memory_limit(PLUGIN_MEMORY)},
         "draDriver": {"enabled": settings.devices == "dra"},
         "scheduler": _scheduler(settings.kube_scheduler_image) if plan.scheduler_extension else {"enabled": False},
         "npd": {
@@ -72,9 +88,18 @@ def _scheduler(image: str | None) -> dict[str, Any]:
     repository, _, tag = (image or "").rpartition(":")
     return {
         "enabled": True,
-        "customScheduler": {"enabled": True, "image": {"repository": repository, "tag": tag}},
+        "resources": _memory_limit(EXTENSION_MEMORY),
+        "customScheduler": {
+            "enabled": True,
+            "image": {"repository": repository, "tag": tag},
+            "resources": {"requests": {"cpu": "100m"}} | _memory_limit(SCHEDULER_MEMORY),
+        },
         "defaultScheduler": {"enabled": False},
     }
+
+
+def _memory_limit(memory: str) -> dict[str, Any]:
+    return {"limits": {"memory": memory}}
 
 
 def recovery_statements(eks_name: str) -> list[dict[str, object]]:

@@ -18,10 +18,10 @@ import boto3
 import yaml
 
 from neuron.ami import AMI_NAME_PREFIX
-from tests.aws.stand_in import AwsStandIn, Reply, ec2_page, json_reply
-from tests.stand_ins import CONTROL_PLANE_VARIABLE
-from tests.stand_ins.kubeconfig import read_access
-from tests.stand_ins.toolchain import with_stand_ins
+from stand_ins import CHARTS, CONTROL_PLANE_VARIABLE
+from stand_ins.aws_api import AwsStandIn, Reply, ec2_page, json_reply
+from stand_ins.kubeconfig import read_access
+from stand_ins.toolchain import with_stand_ins
 from tools import toolchain
 from tools.control_plane.plane import ControlPlane, ControlPlaneError
 from tools.environment import STATE_DIRECTORY, pulumi_environment
@@ -39,7 +39,7 @@ _AMI_DATE = "20260625"
 # Of a cluster that exists, unless the stack file says another.
 _KUBERNETES_VERSION = "1.36"
 
-_NOTICE = f"""OFFLINE: no account is asked. Stand-ins: the plugins aws and eks, and the AWS API (moto).
+_NOTICE = f"""OFFLINE: no account is asked. Stand-ins: the plugins aws and eks, the AWS API (moto), and the Helm charts.
 Names, ids and ARNs are made up; pinned versions are taken to exist; quotas are taken to be {_QUOTA_VCPUS} vCPUs."""
 
 
@@ -209,6 +209,7 @@ def _copy_project(stack_file: Path) -> Path:
     salt = yaml.safe_load(copy.read_text()).get("encryptionsalt") if copy.exists() else None
     kept = {"encryptionsalt": salt} if salt else {}
     config = {key: _without_secret(value) for key, value in (stack.get("config") or {}).items()}
+    config["neuron-serving:charts"] = {"folder": str(CHARTS)}
     copy.write_text(yaml.safe_dump({**kept, "config": config}, sort_keys=False))
     return copy
 

@@ -9,7 +9,7 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.ssm.models import Parameter, ssm_backends
 
 from components.lookups.aws import Aws
-from tests.aws.stand_in import AwsStandIn, ec2_page
+from stand_ins.aws_api import AwsStandIn, ec2_page
 
 # The account that moto answers for.
 ACCOUNT = "123456789012"

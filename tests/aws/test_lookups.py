@@ -26,8 +26,8 @@ from neuron.ami import parse_release
 from neuron.images import image_line
 from neuron.instances import INSTANCE_TYPES, InstanceType, instance_type
 from neuron.quota import QUOTA_CODES, Bucket, Quota
+from stand_ins.aws_api import MOTO, AwsStandIn, Reply, ec2_error, ec2_page, json_error, json_reply
 from tests.aws.conftest import put_public_parameter
-from tests.aws.stand_in import MOTO, AwsStandIn, Reply, ec2_error, ec2_page, json_error, json_reply
 
 TRN = Bucket("trn", "on-demand")
 INF = Bucket("inf", "on-demand")

@@ -12,8 +12,8 @@ from components.lookups.identity import Identity, caller_identity
 from components.lookups.quotas import live_quotas
 from components.lookups.zones import subnets_of_vpc, zone_ids_offering
 from neuron.quota import Bucket
+from stand_ins.aws_api import MOTO, AwsStandIn, Reply, ec2_error, json_error, query_error
 from tests.aws.conftest import ACCOUNT
-from tests.aws.stand_in import MOTO, AwsStandIn, Reply, ec2_error, json_error, query_error
 
 THROTTLED = ec2_error("RequestLimitExceeded", "Request limit exceeded.", 503)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.aws.stand_in import AwsStandIn, json_reply
-from tests.stand_ins import CONTROL_PLANE_VARIABLE
-from tests.stand_ins.aws.provider import NAME as AWS_NAME
-from tests.stand_ins.eks.provider import NAME as EKS_NAME
-from tests.stand_ins.toolchain import with_stand_ins
+from stand_ins import CONTROL_PLANE_VARIABLE
+from stand_ins.aws.provider import NAME as AWS_NAME
+from stand_ins.aws_api import AwsStandIn, json_reply
+from stand_ins.eks.provider import NAME as EKS_NAME
+from stand_ins.toolchain import with_stand_ins
 from tools import toolchain
 from tools.control_plane import ControlPlane
 from tools.control_plane.api import Api

@@ -10,8 +10,8 @@ import pytest
 from moto.moto_api._internal.models import moto_api_backend
 
 from components.lookups.aws import Aws
+from stand_ins.aws_api import MOTO, AwsStandIn, ec2_error, json_reply
 from tests.aws.conftest import account, environment, put_public_parameter, server  # noqa: F401
-from tests.aws.stand_in import MOTO, AwsStandIn, ec2_error, json_reply
 from tests.program.conftest import Recorder, stack_values
 
 Run = Callable[..., Recorder]
@@ -126,7 +126,7 @@ class TestInf2Prod:
         assert chart["chart"] == "oci://public.ecr.aws/neuron/neuron-helm-chart"
         assert chart["version"] == "1.10.0"
         assert chart["values"] == {
-            "devicePlugin": {"enabled": True},
+            "devicePlugin": {"enabled": True, "resources": {"limits": {"memory": "256Mi"}}},
             "draDriver": {"enabled": False},
             "scheduler": {"enabled": False},
             "npd": {"enabled": True, "nodeRecovery": {"enabled": True}},
@@ -134,6 +134,7 @@ class TestInf2Prod:
         association = only(inf2_prod, ":PodIdentityAssociation")
         assert association["clusterName"] == "neuron-serving-local"
         assert association["namespace"] == "neuron-healthcheck-system"
+        assert only(inf2_prod, ":Namespace", "neuron-healthcheck-system")
 
     def test_a_spare_node_carries_the_rollout(self, inf2_prod: Recorder) -> None:
         update = only(inf2_prod, ":Deployment")["spec"]["strategy"]["rollingUpdate"]
@@ -177,8 +178,10 @@ class TestWorkshop:
         recorder = run_program(values)
         chart = only(recorder, "helm.sh/v4:Chart")["values"]
         image = {"repository": repository, "tag": "v1.35.2-eks-1-35-8"}
-        assert chart["scheduler"]["customScheduler"] == {"enabled": True, "image": image}
+        resources = {"requests": {"cpu": "100m"}, "limits": {"memory": "512Mi"}}
+        assert chart["scheduler"]["customScheduler"] == {"enabled": True, "image": image, "resources": resources}
         assert chart["npd"]["enabled"] is False
+        assert not [one for one in recorder.of_type(":Namespace") if "health" in one.name]
         assert only(recorder, ":Deployment")["spec"]["template"]["spec"]["schedulerName"] == "my-scheduler"
         assert not recorder.of_type(":PodIdentityAssociation")
 

@@ -10,7 +10,7 @@ from components.lookups.ami import pinned_ami, recommended_ami
 from components.lookups.aws import Aws
 from components.lookups.quotas import live_quotas
 from neuron.quota import Bucket
-from tests.aws.stand_in import AwsStandIn
+from stand_ins.aws_api import AwsStandIn
 from tools import offline
 
 STACK_FILE = """

@@ -8,13 +8,13 @@ import pytest
 from google.protobuf import json_format
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from tests.aws.stand_in import AwsStandIn, json_reply
-from tests.stand_ins import CONTROL_PLANE_VARIABLE
-from tests.stand_ins.aws import schema
-from tests.stand_ins.aws.facts import FACTS, NAME_PROPERTIES
-from tests.stand_ins.aws.provider import NAME, AwsProvider
-from tests.stand_ins.aws.values import UNKNOWN, to_struct
-from tests.stand_ins.serving import start
+from stand_ins import CONTROL_PLANE_VARIABLE
+from stand_ins.aws import schema
+from stand_ins.aws.facts import FACTS, NAME_PROPERTIES
+from stand_ins.aws.provider import NAME, AwsProvider
+from stand_ins.aws.values import UNKNOWN, to_struct
+from stand_ins.aws_api import AwsStandIn, json_reply
+from stand_ins.serving import start
 
 # The SDK marks old types when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of :DeprecationWarning")

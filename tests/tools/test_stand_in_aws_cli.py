@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.stand_ins import BIN, CONTROL_PLANE_VARIABLE
+from stand_ins import BIN, CONTROL_PLANE_VARIABLE
 
 GET_TOKEN = ("--region", "us-west-2", "eks", "get-token", "--cluster-name", "serving", "--output", "json")
 

@@ -5,8 +5,8 @@ from typing import Any
 import pulumi
 import pytest
 
-from tests.stand_ins.eks.cluster import INPUTS
-from tests.stand_ins.eks.provider import NAME, EksProvider
+from stand_ins.eks.cluster import INPUTS
+from stand_ins.eks.provider import NAME, EksProvider
 
 # The SDK marks old types when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:NodeGroup uses AWS EC2 LaunchConfiguration:DeprecationWarning")

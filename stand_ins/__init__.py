@@ -1,4 +1,5 @@
-"""Stand-ins for what costs money or needs an account: Pulumi's aws and eks plugins, and the AWS CLI's get-token.
+"""Stand-ins for what costs money or needs an account: Pulumi's aws and eks plugins, the AWS API that boto3 asks, the
+AWS CLI's get-token, and Helm charts.
 
 Only tests and `make preview STACK=... OFFLINE=1` use them. Every message that they print says that they are stand-ins.
 """
@@ -7,6 +8,8 @@ import os
 from pathlib import Path
 
 BIN = Path(__file__).parent / "bin"
+# Under the names of the charts of components.charts: what `charts.folder` of a stack file takes.
+CHARTS = Path(__file__).parent / "charts"
 # A kubeconfig of the control plane that plays each EKS cluster.
 CONTROL_PLANE_VARIABLE = "NEURON_SERVING_STAND_IN_KUBECONFIG"
 

@@ -4,6 +4,6 @@ import sys
 
 from pulumi.provider.server import main
 
-from tests.stand_ins.eks.provider import EksProvider
+from stand_ins.eks.provider import EksProvider
 
 main(EksProvider(), sys.argv[1:])

@@ -6,7 +6,7 @@ from importlib import metadata
 import pulumi
 from pulumi.provider import ConstructResult, Provider
 
-from tests.stand_ins.eks.cluster import INPUTS, Cluster
+from stand_ins.eks.cluster import INPUTS, Cluster
 
 VERSION = metadata.version("pulumi-eks")
 NAME = f"stand-in for pulumi-eks {VERSION}"

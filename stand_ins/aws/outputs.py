@@ -7,13 +7,13 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.stand_ins import CONTROL_PLANE_VARIABLE, control_plane_kubeconfig
-from tests.stand_ins.aws import schema
-from tests.stand_ins.aws.errors import StandInError
-from tests.stand_ins.aws.facts import ACCOUNT, DEFAULTS, NAME_PREFIXES, NAME_PROPERTIES, facts
-from tests.stand_ins.aws.schema import DEFAULTS_KEY
-from tests.stand_ins.aws.values import UNKNOWN, Properties, Value, reveal
-from tests.stand_ins.kubeconfig import read_access
+from stand_ins import CONTROL_PLANE_VARIABLE, control_plane_kubeconfig
+from stand_ins.aws import schema
+from stand_ins.aws.errors import StandInError
+from stand_ins.aws.facts import ACCOUNT, DEFAULTS, NAME_PREFIXES, NAME_PROPERTIES, facts
+from stand_ins.aws.schema import DEFAULTS_KEY
+from stand_ins.aws.values import UNKNOWN, Properties, Value, reveal
+from stand_ins.kubeconfig import read_access
 
 _CLUSTER = "aws:eks/cluster:Cluster"
 # As many as the real plugin's names end with.

@@ -15,8 +15,8 @@ from types import NoneType, UnionType
 import pulumi
 from pulumi import _types as sdk
 
-from tests.stand_ins.aws.errors import StandInError
-from tests.stand_ins.aws.values import Value, child_path, is_secret, is_unknown
+from stand_ins.aws.errors import StandInError
+from stand_ins.aws.values import Value, child_path, is_secret, is_unknown
 
 VERSION = metadata.version("pulumi-aws")
 # Of the engine, not of the SDK: which properties have defaults of the provider.

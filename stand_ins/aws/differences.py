@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pulumi.runtime.proto import provider_pb2
 
-from tests.stand_ins.aws.values import Value, child_path, contains_unknown, reveal
+from stand_ins.aws.values import Value, child_path, contains_unknown, reveal
 
 Kind = provider_pb2.PropertyDiff
 _REPLACING = {

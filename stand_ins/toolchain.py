@@ -2,7 +2,7 @@
 
 from importlib import metadata
 
-from tests.stand_ins import BIN
+from stand_ins import BIN
 from tools.toolchain import FoundTool, Toolchain
 
 _PACKAGES = ("aws", "eks")

@@ -3,8 +3,8 @@
 import json
 import sys
 
-from tests.stand_ins import CONTROL_PLANE_VARIABLE, control_plane_kubeconfig
-from tests.stand_ins.kubeconfig import read_access
+from stand_ins import CONTROL_PLANE_VARIABLE, control_plane_kubeconfig
+from stand_ins.kubeconfig import read_access
 
 
 def main() -> int:

@@ -10,9 +10,9 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.stand_ins.aws.errors import StandInError
-from tests.stand_ins.aws.outputs import Scope
-from tests.stand_ins.aws.values import Properties, Value
+from stand_ins.aws.errors import StandInError
+from stand_ins.aws.outputs import Scope
+from stand_ins.aws.values import Properties, Value
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

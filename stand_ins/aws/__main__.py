@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.stand_ins.aws.provider import AwsProvider
-from tests.stand_ins.serving import serve
+from stand_ins.aws.provider import AwsProvider
+from stand_ins.serving import serve
 
 serve(AwsProvider(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -11,13 +11,13 @@ import pulumi_aws
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from tests.stand_ins.aws import functions, outputs, schema
-from tests.stand_ins.aws.differences import detailed_diff, replacing, top_level
-from tests.stand_ins.aws.errors import StandInError
-from tests.stand_ins.aws.facts import ALWAYS_IMMUTABLE, facts
-from tests.stand_ins.aws.outputs import Scope
-from tests.stand_ins.aws.schema import DEFAULTS_KEY, VERSION
-from tests.stand_ins.aws.values import UNKNOWN, Properties, contains_unknown, from_struct, reveal, to_struct
+from stand_ins.aws import functions, outputs, schema
+from stand_ins.aws.differences import detailed_diff, replacing, top_level
+from stand_ins.aws.errors import StandInError
+from stand_ins.aws.facts import ALWAYS_IMMUTABLE, facts
+from stand_ins.aws.outputs import Scope
+from stand_ins.aws.schema import DEFAULTS_KEY, VERSION
+from stand_ins.aws.values import UNKNOWN, Properties, contains_unknown, from_struct, reveal, to_struct
 
 NAME = f"stand-in for pulumi-aws {VERSION}"
 _NOTICE = f"{NAME}: no account is asked or changed; ids, ARNs and what AWS computes are made up"
