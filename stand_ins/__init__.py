@@ -1,5 +1,5 @@
 """Stand-ins for what costs money or needs an account: Pulumi's aws and eks plugins, the AWS API that boto3 asks, the
-AWS CLI's get-token, and Helm charts.
+AWS CLI's get-token, Helm charts, and a vLLM server.
 
 Only tests and `make preview STACK=... OFFLINE=1` use them. Every message that they print says that they are stand-ins.
 """
