@@ -13,6 +13,8 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
+from tests.chart_values import chart_values
+
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = "neuron-serving"
 
@@ -55,6 +57,14 @@ class Recorder(mocks.Mocks):
         """Resources whose type token ends with `suffix`, such as `:Deployment`."""
         return [one for one in self.resources if one.type.endswith(suffix)]
 
+    def unknown_chart_values(self) -> list[str]:
+        """Value keys that the charts of their names are not known to have."""
+        return [
+            f"{one.name}: {key}"
+            for one in self.of_type("helm.sh/v4:Chart")
+            for key in chart_values(one.name).unknown(one.inputs.get("values", {}))
+        ]
+
 
 def stack_values(stack: str) -> dict[str, Any]:
     """The values of a stack file, free to change; those of other packages keep their prefix, as in aws:region."""
@@ -90,6 +100,7 @@ def run_program() -> Callable[..., Recorder]:
         pulumi.runtime.set_all_config(configuration, secrets)
         mocks.set_mocks(recorder, project=PROJECT, stack="local")
         pulumi.runtime.test(run_main)()  # type: ignore[no-untyped-call]
+        assert not recorder.unknown_chart_values()
         return recorder
 
     def run_main() -> None:
