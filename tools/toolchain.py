@@ -69,6 +69,9 @@ TOOLS = (
     # Stages with the fields that the simulated nodes use: 0.8.
     Tool("kwok", (0, 8, 0), build="kubernetes"),
     Tool("kwokctl", (0, 8, 0), build="kubernetes"),
+    # Prometheus 3 changed which samples a range holds, and with it what rules evaluate to.
+    Tool("prometheus", (3, 0, 0), build="prometheus"),
+    Tool("promtool", (3, 0, 0), build="prometheus"),
 )
 
 

