@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pulumi
 import pulumi.runtime
 import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from tests.chart_values import chart_values
+from components.charts import CHARTS
+from stand_ins import CHARTS as STAND_IN_CHARTS
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = "neuron-serving"
+# The key under which Pulumi marks a value on its wire.
+SECRET_MARK = "4dabf18193072939515e22adb298388d"  # noqa: S105 - the name of a key
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,29 @@ class Recorder(mocks.Mocks):
         """Resources whose type token ends with `suffix`, such as `:Deployment`."""
         return [one for one in self.resources if one.type.endswith(suffix)]
 
-    def unknown_chart_values(self) -> list[str]:
-        """Value keys that the charts of their names are not known to have."""
+    def refused_chart_values(self) -> list[str]:
+        """What the charts that the program installs do not know of the values that it sets, by their recorded schemas.
+
+        Helm passes over a key that no template reads: a misspelt or renamed one would silently do nothing.
+        """
         return [
-            f"{one.name}: {key}"
-            for one in self.of_type("helm.sh/v4:Chart")
-            for key in chart_values(one.name).unknown(one.inputs.get("values", {}))
+            f"{chart.name}: {error.json_path}: {error.message}"
+            for chart in self.of_type("helm.sh/v4:Chart")
+            for error in values_schema(chart.name).iter_errors(plain(chart.inputs.get("values", {})))
         ]
+
+
+def values_schema(key: str) -> jsonschema.protocols.Validator:
+    """The recorded schema of the values of a chart of components.charts.CHARTS."""
+    schema = json.loads((STAND_IN_CHARTS / CHARTS[key].name / "values.schema.json").read_text())
+    return jsonschema.Draft7Validator(schema)
+
+
+def plain(value: Any) -> Any:
+    """The value without the mark of a secret, which on Pulumi's wire is a mapping around what is secret."""
+    if isinstance(value, dict):
+        return plain(value["value"]) if SECRET_MARK in value else {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def stack_values(stack: str) -> dict[str, Any]:
@@ -100,7 +120,7 @@ def run_program() -> Callable[..., Recorder]:
         pulumi.runtime.set_all_config(configuration, secrets)
         mocks.set_mocks(recorder, project=PROJECT, stack="local")
         pulumi.runtime.test(run_main)()  # type: ignore[no-untyped-call]
-        assert not recorder.unknown_chart_values()
+        assert not recorder.refused_chart_values()
         return recorder
 
     def run_main() -> None:

@@ -8,6 +8,7 @@ import yaml
 
 from components.charts import CHARTS, Chart
 from stand_ins import CHARTS as FOLDER
+from tests.program.conftest import Recorder, Registered
 
 each_chart = pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS.keys())
 
@@ -31,3 +32,12 @@ def test_a_stand_in_has_a_template_and_refuses_keys_that_the_real_chart_does_not
 
 def test_there_is_no_stand_in_for_a_chart_that_nobody_installs() -> None:
     assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == {chart.name for chart in CHARTS.values()}
+
+
+def test_whatever_a_test_has_the_program_install_is_held_against_the_schema() -> None:
+    recorder = Recorder()
+    values = {"devicePlugin": {"enabled": True, "resource": {}}}
+    recorder.resources.append(Registered("kubernetes:helm.sh/v4:Chart", "neuron", {"values": values}))
+    (refused,) = recorder.refused_chart_values()
+    assert refused.startswith("neuron: $.devicePlugin: ")
+    assert "'resource' was unexpected" in refused
