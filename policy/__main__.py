@@ -9,7 +9,8 @@ from pulumi_policy import PolicyPack
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from policy.decoding import decode_once
+from policy.policies import policies
 from policy.rules import RULES
 
 decode_once()
-PolicyPack(name="neuron-serving", policies=[rule.policy() for rule in RULES])
+PolicyPack(name="neuron-serving", policies=policies(RULES))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from policy.manifests import Manifest, manifests
+from policy.manifests import Manifest, Subject, manifests
 from policy.resources import Resource
 from policy.values import Node
 
@@ -34,7 +34,7 @@ class AmiReference:
 
     id: str
     where: str
-    urn: str
+    owner: Subject
     is_derived: bool
 
 
@@ -51,15 +51,15 @@ def ami_selector_terms(node_class: Manifest) -> Iterator[Node]:
 def ami_references(resource: Resource) -> Iterator[AmiReference]:
     """The AMI ids in a resource."""
     for path in _FIELDS.get(resource.type, ()):
-        yield from _reference(resource, resource.props.at(*path), f"{resource.type} {resource.name}")
+        yield from _reference(resource, resource.props.at(*path), resource)
     for node_class in ec2_node_classes(resource):
         for term in ami_selector_terms(node_class):
-            yield from _reference(resource, term.at("id"), str(node_class))
+            yield from _reference(resource, term.at("id"), node_class)
 
 
-def _reference(resource: Resource, node: Node, owner: str) -> Iterator[AmiReference]:
+def _reference(resource: Resource, node: Node, owner: Subject) -> Iterator[AmiReference]:
     text = node.text() or ""
     if _AMI_ID.fullmatch(text):
         # Only a whole property is known to depend on something, so its first key decides.
         derived = bool(resource.dependencies.get(str(node.keys[0])))
-        yield AmiReference(text, f"{owner} ({node.path})", resource.urn, derived)
+        yield AmiReference(text, f"{owner} ({node.path})", owner, derived)

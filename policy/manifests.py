@@ -42,6 +42,11 @@ class Manifest:
         return self.node.at("metadata", "namespace").quiet().text() or _DEFAULT_NAMESPACE
 
     @property
+    def urn(self) -> str:
+        """The URN of the resource that the object is in."""
+        return self.resource.urn
+
+    @property
     def key(self) -> ObjectKey:
         """What references to the object are compared with."""
         return self.namespace, self.kind, self.name
@@ -52,6 +57,10 @@ class Manifest:
     def is_a(self, group: str, kind: str) -> bool:
         """Whether the object is of that API group and kind, in whatever version."""
         return (self.group, self.kind) == (group, kind)
+
+
+# What a finding is about: an object of Kubernetes, or a resource that is none.
+Subject = Manifest | Resource
 
 
 def manifests(resource: Resource) -> Iterator[Manifest]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from neuron.images import neuron_vllm_version, parse_reference
+from policy.manifests import Manifest
 from policy.node_pools import node_pools
 from policy.node_types import pool_types, stated_families
 from policy.resources import Resource, Stack
@@ -19,7 +20,7 @@ class NeuronImage:
     version: tuple[int, int]
     families: frozenset[str]
     where: str
-    urn: str
+    owner: Manifest
 
 
 def images_in_resource(resource: Resource) -> Iterator[NeuronImage]:
@@ -44,8 +45,7 @@ def _images(workload: Workload, pod: PodSpec, families: Iterable[str]) -> Iterat
         version = _version(container)
         if version is not None:
             node = container.node.at("image")
-            urn = workload.manifest.resource.urn
-            yield NeuronImage(node, version, known, workload.place(container, node), urn)
+            yield NeuronImage(node, version, known, workload.place(container, node), workload.manifest)
 
 
 def _version(container: Container) -> tuple[int, int] | None:

@@ -21,6 +21,9 @@ class Resource:
     dependencies: Mapping[str, tuple["Resource", ...]] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
 
 @dataclass(frozen=True)
 class Stack:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from policy.exceptions import CONFIG_KEY, KEY_PREFIX, WHOLE_STACK, Ledger
+from policy.policies import exceptions_report
 from policy.rule import Rule
 from policy.rules import RULES
 
@@ -13,11 +15,18 @@ PAGES = Path(__file__).resolve().parent.parent / "docs" / "policies"
 _COMMAND = "python -m tools.policy_docs"
 _GENERATED = f"<!-- Written by `{_COMMAND}` from policy/rules: change the rule, not this page. -->"
 _INDEX = "README.md"
+_EXCEPTIONS = f"""
+## Exceptions
+
+By annotation, tag or configuration: [how to state one]({_INDEX}#exceptions).
+"""
+_REPORT = exceptions_report(Ledger())
+DOCUMENTED = (*RULES, _REPORT)
 
 
 def pages() -> dict[str, str]:
     """The text of every page, by file name."""
-    return {_INDEX: _index(), **{f"{rule.id}.md": _page(rule) for rule in RULES}}
+    return {_INDEX: _index(), **{f"{rule.id}.md": _page(rule) for rule in DOCUMENTED}}
 
 
 def stale(directory: Path = PAGES) -> list[str]:
@@ -55,7 +64,8 @@ def main() -> int:
 
 def _index() -> str:
     rows = "\n".join(
-        f"| [{rule.id}]({rule.id}.md) | {rule.title} | {rule.level.value} | {rule.severity.value} |" for rule in RULES
+        f"| [{rule.id}]({rule.id}.md) | {rule.title} | {rule.level.value} | {rule.severity.value} |"
+        for rule in DOCUMENTED
     )
     return f"""{_GENERATED}
 
@@ -71,6 +81,36 @@ pack a file: `pulumi up --policy-pack policy --policy-pack-config policies.json`
 ```json
 {{"all": "advisory"}}
 ```
+
+## Exceptions
+
+A Kubernetes object that need not keep a rule for some time says so by an annotation, an AWS resource by a tag. The
+value is the last day on which the exception holds (UTC), and the reason:
+
+```yaml
+metadata:
+  annotations:
+    {KEY_PREFIX}memory-limits: "2027-03-31 the exporter's peak is being measured"
+```
+
+What can carry neither, and a finding on the stack as a whole (`{WHOLE_STACK}`, as of vcpu-quota), is listed in the
+configuration of the rule. `resource` is the URN, the name in the program, or kind, namespace and name such as
+`Deployment serving/vllm`:
+
+```json
+{{
+  "vcpu-quota": {{
+    "{CONFIG_KEY}": [{{"resource": "{WHOLE_STACK}", "until": "2027-03-31", "reason": "an increase is requested"}}]
+  }}
+}}
+```
+
+What an exception lets pass is reported by [{_REPORT.id}]({_REPORT.id}.md), with reason and end. An exception that has
+ended, has no reason, no date or names no rule of the pack does not count: the violation stands and says so. An
+annotation counts for its own object only: one on a List or on a pod template does nothing. In the value of a tag AWS
+allows letters, digits, spaces and `+ - = . _ : / @`.
+
+## Unknown values
 
 A value that is not known during a preview neither passes nor fails: the rule warns which value it could not see and
 judges everything else. What it could not see it judges during the update.
@@ -96,7 +136,7 @@ def _page(rule: Rule) -> str:
 ## Configuration
 
 {_configuration(rule)}
-"""
+{"" if rule is _REPORT else _EXCEPTIONS}"""
 
 
 def _scope(rule: Rule) -> str:

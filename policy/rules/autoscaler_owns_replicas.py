@@ -31,7 +31,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
                     what=f"spec.replicas is set to {replicas.integer()}, and {scaler} sets it too",
                     where=f"{manifest} (spec.replicas)",
                     fix='leave spec.replicas out, or give the resource ignore_changes=["spec.replicas"]',
-                    urn=resource.urn,
+                    subject=manifest,
                 )
 
 

@@ -39,13 +39,12 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
 def _judge(workload: Workload, longest_seconds: float) -> Iterator[Violation]:
     for pod, container in serving_containers(workload) if not workload.manifest.is_patch else ():
         hook = container.node.at("lifecycle", "preStop")
-        urn = workload.manifest.resource.urn
         if not hook.is_unknown() and all(hook.at(handler).is_absent() for handler in _HANDLERS):
             yield Violation(
                 what="no preStop hook",
                 where=workload.place(container),
                 fix=f"add {hook.path}: {{sleep: {{seconds: ...}}}} that outlasts the endpoints' removal",
-                urn=urn,
+                subject=workload.manifest,
             )
         delay, grace = _delay_seconds(hook), _grace_seconds(pod)
         if delay is not None and grace is not None and grace <= delay + longest_seconds:
@@ -54,7 +53,7 @@ def _judge(workload: Workload, longest_seconds: float) -> Iterator[Violation]:
                 what=f"a grace period of {grace} s for {delay:g} s of preStop and a request of {longest_seconds:g} s",
                 where=workload.place(container, grace_node),
                 fix=f"set {grace_node.path} above {delay + longest_seconds:g}",
-                urn=urn,
+                subject=workload.manifest,
             )
 
 

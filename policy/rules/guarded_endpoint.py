@@ -75,7 +75,7 @@ def _points_at_server(
                 what=f"open to the Internet, and points straight at {workload.manifest}",
                 where=str(entry),
                 fix=_FIX,
-                urn=entry.resource.urn,
+                subject=entry,
             )
             return
 

@@ -64,7 +64,7 @@ def _too_large(workload: Workload, pod: PodSpec, types: Iterable[InstanceType]) 
             what=f"the memory limits sum up to {fit.needed_mib} MiB; {largest.name} has {fit.available_mib} for pods",
             where=f"{workload.manifest} ({pod.node.path})",
             fix="choose an instance type with more host memory, or a smaller model",
-            urn=workload.manifest.resource.urn,
+            subject=workload.manifest,
         )
 
 
@@ -106,7 +106,7 @@ def _too_small(workload: Workload) -> Iterator[Violation]:
                     what=f"{limit_mib / 1024:.1f} GiB for {model}, which peaks at {peak_gib:.1f} GiB while it loads",
                     where=workload.place(container),
                     fix=f"raise {container.node.path}.resources.limits.memory to {int(peak_gib) + 1}Gi or more",
-                    urn=workload.manifest.resource.urn,
+                    subject=workload.manifest,
                 )
 
 

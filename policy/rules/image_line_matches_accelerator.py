@@ -30,7 +30,7 @@ def _judge(images: Iterable[NeuronImage]) -> Iterator[Violation]:
                 what=f"image {image.node.text()} (vLLM {_MINIMUM} or newer) may run on {', '.join(families)}",
                 where=image.where,
                 fix="choose trn2 or newer, or the 0.13 line (SDK 2.28) for trn1 and inf2",
-                urn=image.urn,
+                subject=image.owner,
             )
 
 

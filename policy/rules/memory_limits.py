@@ -26,6 +26,7 @@ def judge(resource: Resource) -> Iterator[Violation]:
                         what=problem,
                         where=workload.place(container),
                         fix=f'set {container.node.path}.resources.limits.memory to the most it may take, such as "4Gi"',
+                        subject=workload.manifest,
                     )
 
 

@@ -67,8 +67,9 @@ def _open_rules(resource: Resource, shape: _Shape) -> Iterator[Violation]:
             if _is_everyone(source.text() or ""):
                 yield Violation(
                     what=f"{source.text()} may reach port {_SSH_PORT}",
-                    where=f"{resource.type} {resource.name} ({source.path})",
+                    where=f"{resource} ({source.path})",
                     fix="remove the rule and use Session Manager, or allow only the network that needs it",
+                    subject=resource,
                 )
 
 
@@ -113,8 +114,9 @@ def _open_remote_access(resource: Resource, sources_field: str) -> Iterator[Viol
         return
     yield Violation(
         what=f"remote access with a key and no {sources_field} opens port {_SSH_PORT} to 0.0.0.0/0",
-        where=f"{resource.type} {resource.name} ({access.path})",
+        where=f"{resource} ({access.path})",
         fix=f"remove {access.path} and use Session Manager, or name {sources.path}",
+        subject=resource,
     )
 
 

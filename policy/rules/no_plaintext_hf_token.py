@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from pulumi_policy import Severity
 
-from policy.manifests import Manifest, manifests
+from policy.manifests import Manifest, Subject, manifests
 from policy.resources import Resource
 from policy.rule import Rule, Violation
 from policy.tokens import TOKEN_VARIABLES, decoded, holds_token, is_literal, user_data_texts
@@ -64,19 +64,19 @@ def _in_containers(resource: Resource) -> Iterator[Violation]:
             for container in pod.containers():
                 for field in _CONTAINER_FIELDS:
                     for node, what in _findings(container.node.at(field)):
-                        yield Violation(what, workload.place(container, node), _FIX_REFERENCE)
+                        yield Violation(what, workload.place(container, node), _FIX_REFERENCE, workload.manifest)
 
 
 def _in_objects(manifest: Manifest) -> Iterator[Violation]:
     for path in _OBJECT_FIELDS.get((manifest.group, manifest.kind), ()):
         for node, what in _findings(manifest.node.at(*path)):
-            yield Violation(what, f"{manifest} ({node.path})", _FIX_REMOVE)
+            yield Violation(what, f"{manifest} ({node.path})", _FIX_REMOVE, manifest)
     if manifest.is_a("", "ConfigMap"):
         for _, node in manifest.node.at("binaryData").fields():
             if holds_token(decoded(node.text() or "") or ""):
-                yield Violation("a Hugging Face token in base64", f"{manifest} ({node.path})", _FIX_REMOVE)
+                yield Violation("a Hugging Face token in base64", f"{manifest} ({node.path})", _FIX_REMOVE, manifest)
     if manifest.is_a(*_KARPENTER_NODE_CLASS):
-        yield from _in_one_user_data(manifest.node.at("spec", "userData"), str(manifest))
+        yield from _in_one_user_data(manifest.node.at("spec", "userData"), manifest)
 
 
 def _in_helm_values(resource: Resource) -> Iterator[Violation]:
@@ -84,20 +84,20 @@ def _in_helm_values(resource: Resource) -> Iterator[Violation]:
         return
     owner = f"Helm release {resource.name}"
     for node, what in _findings(resource.props.at("values")):
-        yield Violation(what, f"{owner} ({node.path})", _FIX_REMOVE)
+        yield Violation(what, f"{owner} ({node.path})", _FIX_REMOVE, resource)
     for node in resource.props.at("valueYamlFiles").elements():
         if holds_token(node.asset_text() or ""):
-            yield Violation("a Hugging Face token in plain text", f"{owner} ({node.path})", _FIX_REMOVE)
+            yield Violation("a Hugging Face token in plain text", f"{owner} ({node.path})", _FIX_REMOVE, resource)
 
 
 def _in_user_data(resource: Resource) -> Iterator[Violation]:
     for path in _USER_DATA.get(resource.type, ()):
-        yield from _in_one_user_data(resource.props.at(*path), f"{resource.type} {resource.name}")
+        yield from _in_one_user_data(resource.props.at(*path), resource)
 
 
-def _in_one_user_data(node: Node, owner: str) -> Iterator[Violation]:
+def _in_one_user_data(node: Node, owner: Subject) -> Iterator[Violation]:
     if any(holds_token(text) for text in user_data_texts(node.text() or "")):
-        yield Violation("a Hugging Face token in user data", f"{owner} ({node.path})", _FIX_REMOVE)
+        yield Violation("a Hugging Face token in user data", f"{owner} ({node.path})", _FIX_REMOVE, owner)
 
 
 def _findings(node: Node) -> Iterator[tuple[Node, str]]:

@@ -33,7 +33,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
             what=f"under-used nodes are consolidated ({policy.text() or 'the default'})",
             where=f"{pool} ({policy.path})",
             fix=f"set {policy.path} to WhenEmpty, or mark the pods {_DO_NOT_DISRUPT}",
-            urn=pool.resource.urn,
+            subject=pool,
         )
 
 

@@ -19,6 +19,7 @@ def judge(resource: Resource) -> Iterator[Violation]:
             what="no limits: the pool may start nodes until the account's quota ends",
             where=f"{manifest} ({limits.path})",
             fix='set spec.limits, such as {cpu: "16"} or {aws.amazon.com/neuron: "2"}',
+            subject=manifest,
         )
 
 

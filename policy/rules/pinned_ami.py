@@ -24,6 +24,7 @@ def judge(resource: Resource) -> Iterator[Violation]:
                     what=f"alias {alias.text()} moves with every release",
                     where=f"{node_class} ({alias.path})",
                     fix=f"name the release that was tested, such as al2023@v{LAST_RECORDED_DATE}",
+                    subject=node_class,
                 )
     gone = texts(resource.config, _CONFIG_KEY)
     for reference in ami_references(resource):
@@ -32,6 +33,7 @@ def judge(resource: Resource) -> Iterator[Violation]:
                 what=f"{reference.id} is known to be gone",
                 where=reference.where,
                 fix="name a release (release version, or al2023@v<date>) and let its id be looked up",
+                subject=reference.owner,
             )
 
 

@@ -26,6 +26,7 @@ def judge(resource: Resource) -> Iterator[Violation]:
                         what=problem,
                         where=workload.place(container, image),
                         fix="name a release tag, or the digest (repository@sha256:...)",
+                        subject=workload.manifest,
                     )
 
 

@@ -50,9 +50,7 @@ _FIX_BLOCK = f"give the bucket a BucketPublicAccessBlock with {', '.join(_FLAGS)
 def judge_resource(resource: Resource) -> Iterator[Violation]:
     """Judge the ACLs and policies that one resource states."""
     for node, what in (*_public_acls(resource), *_public_statements(resource)):
-        yield Violation(
-            what, f"{resource.type} {resource.name} ({node.path})", "remove it, and name the roles that read"
-        )
+        yield Violation(what, f"{resource} ({node.path})", "remove it, and name the roles that read", resource)
 
 
 def judge_stack(stack: Stack) -> Iterator[Violation]:
@@ -64,7 +62,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
     for bucket in buckets(stack):
         problem = _problem(bucket, blocks)
         if problem:
-            yield Violation(problem, f"{bucket.type} {bucket.name}", _FIX_BLOCK, urn=bucket.urn)
+            yield Violation(problem, str(bucket), _FIX_BLOCK, bucket)
 
 
 def _problem(bucket: Resource, blocks: Companions) -> str | None:

@@ -50,7 +50,7 @@ def _judge(workload: Workload, claims: DeviceClaims) -> Iterator[Violation]:
                 what=finding.what,
                 where=workload.place(container),
                 fix=finding.fix,
-                urn=workload.manifest.resource.urn,
+                subject=workload.manifest,
             )
 
 

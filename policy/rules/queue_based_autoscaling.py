@@ -62,7 +62,7 @@ def _judge(autoscaler: Autoscaler, workload: Workload) -> Iterator[Violation]:
         what=f"{workload.manifest} is scaled by {named} alone",
         where=str(autoscaler.manifest),
         fix="add vllm:num_requests_waiting per replica, or time to first token; what is there may stay beside it",
-        urn=autoscaler.manifest.resource.urn,
+        subject=autoscaler.manifest,
     )
 
 

@@ -58,7 +58,7 @@ def _stated_badly(workload: Workload) -> Iterator[Violation]:
     problem = _problem(strategy)
     if problem:
         where = f"{workload.manifest} ({strategy.path})"
-        yield Violation(problem, where, _FIX, urn=workload.manifest.resource.urn)
+        yield Violation(problem, where, _FIX, workload.manifest)
 
 
 def _problem(strategy: Node) -> str | None:
@@ -91,7 +91,7 @@ def _too_large_surge(demand: Demand, usable: Sequence[Occupancy]) -> Iterator[Vi
         f"beside {demand.count} of its own and the others on {', '.join(map(str, usable))}",
         where=f"{manifest} ({_strategy(demand.workload).path}.rollingUpdate.maxSurge)",
         fix=f"{_FIX}, or raise the maximum of the pool",
-        urn=manifest.resource.urn,
+        subject=manifest,
     )
 
 

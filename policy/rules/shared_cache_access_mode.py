@@ -70,7 +70,7 @@ def _shared_claims(
                     what=f"claim {name.text()} of mode {', '.join(modes)} is used by {sharers}",
                     where=f"{workload.manifest} ({name.path})",
                     fix=_FIX_MODE,
-                    urn=workload.manifest.resource.urn,
+                    subject=workload.manifest,
                 )
 
 
@@ -108,7 +108,7 @@ def _writable_mounts(workload: Workload) -> Iterator[Violation]:
                     what=f"the model cache is mounted for writing at {mount.at('mountPath').text()}",
                     where=workload.place(container, mount),
                     fix=f"set {mount.path}.readOnly to true, and let a Job or an init container fill the cache",
-                    urn=workload.manifest.resource.urn,
+                    subject=workload.manifest,
                 )
 
 

@@ -28,7 +28,7 @@ def _judge(images: Iterable[NeuronImage]) -> Iterator[Violation]:
                 what=doubt,
                 where=image.where,
                 fix="take the 0.13 line (SDK 2.28) for trn1 and inf2, the plugin line (0.24) for trn2",
-                urn=image.urn,
+                subject=image.owner,
             )
 
 

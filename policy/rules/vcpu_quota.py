@@ -21,7 +21,9 @@ def judge_stack(stack: Stack) -> Iterator[Finding]:
     try:
         needed = needs(found.groups, found.pools)
     except ImpossibleInputError as error:
-        yield Violation(f"an update setting cannot be read: {error}", "the stack's node groups", "correct updateConfig")
+        yield Violation(
+            f"an update setting cannot be read: {error}", "the stack's node groups", "correct updateConfig", None
+        )
         return
     for verdict in check_quotas(needed, _declared(stack.config)):
         if verdict.fits is None:
@@ -34,6 +36,7 @@ def judge_stack(stack: Stack) -> Iterator[Finding]:
                 what=str(verdict),
                 where="the stack's node groups and Karpenter pools",
                 fix="lower the maximum or the limit, set updateStrategy MINIMAL, or have the quota raised",
+                subject=None,
             )
 
 

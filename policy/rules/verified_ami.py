@@ -25,7 +25,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
                 what=f"{reference.id} is a literal that nothing has checked",
                 where=reference.where,
                 fix=f"name a release instead, or list the id under {_CONFIG_KEY} once it was looked up",
-                urn=reference.urn,
+                subject=reference.owner,
             )
 
 

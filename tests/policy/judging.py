@@ -14,9 +14,13 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
 
+from policy.exceptions import Ledger
+from policy.policies import Enforcement
 from policy.rule import Rule
+from policy.rules import RULES
 from tests.policy.fixtures import DEPLOYMENT_TYPE, thawed
 
+RULE_IDS = frozenset(rule.id for rule in RULES)
 OPTIONS = PolicyResourceOptions(
     protect=False,
     ignore_changes=[],
@@ -73,14 +77,14 @@ def judge(
 
 def judge_stack(rule: Rule, *given: Given, config: dict[str, Any] | None = None) -> Verdict:
     """The verdict on a stack of these resources."""
-    resources = {one.urn: _policy_resource(one) for one in given}
+    resources = {one.urn: policy_resource(one) for one in given}
     for one in given:
         for key, others in one.dependencies.items():
             resources[one.urn].property_dependencies[key] = [resources[other.urn] for other in others]
     return _verdict(rule, StackValidationArgs(list(resources.values()), config))
 
 
-def _policy_resource(given: Given) -> PolicyResource:
+def policy_resource(given: Given) -> PolicyResource:
     props = unknown_checking_proxy(thawed(given.props))
     options = copy(OPTIONS)
     options.ignore_changes = list(given.ignore_changes)
@@ -96,7 +100,7 @@ def _verdict(rule: Rule, args: ResourceValidationArgs | StackValidationArgs) -> 
         urns.append(urn)
 
     unjudged = ""
-    policy: Any = rule.policy()
+    policy: Any = Enforcement(rule, RULE_IDS, Ledger()).policy()
     try:
         policy.validate(args, report)
     except UnknownValueError as error:

@@ -7,14 +7,19 @@ from typing import Any
 import pytest
 from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy, Severity, StackValidationPolicy
 
+from policy.policies import policies
 from policy.resources import Resource, Stack
 from policy.rule import Rule, Unjudged, Violation
 from policy.rules import RULES
 from tests.policy.fixtures import COMPLIANT_DEPLOYMENT, DEPLOYMENT_TYPE, POD, SERVER, TOKEN, Path, with_value
 from tests.policy.judging import Given, judge, judge_stack
 
-FINDING = Violation(what="wrong", where="there", fix="mend it")
+FINDING = Violation(what="wrong", where="there", fix="mend it", subject=None)
 IDS = [rule.id for rule in RULES]
+
+
+def policy_of(one: Rule) -> Policy:
+    return policies([one])[0]
 
 
 def rule(**more: Any) -> Rule:
@@ -54,7 +59,7 @@ def test_the_rules_and_their_levels_are_those_of_the_semantics_and_each_stands_o
 
 @pytest.mark.parametrize("one", RULES, ids=IDS)
 def test_every_rule_explains_itself(one: Rule) -> None:
-    policy: Policy = one.policy()
+    policy = policy_of(one)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", policy.name)
     assert policy.description == policy.display_name == one.title
     assert policy.enforcement_level is one.level
@@ -144,12 +149,12 @@ def test_a_message_says_where_what_why_and_how_to_mend_it() -> None:
 
 
 def test_a_finding_may_have_a_reason_of_its_own() -> None:
-    finding = Violation(what="wrong", where="there", fix="mend it", why="another")
+    finding = Violation(what="wrong", where="there", fix="mend it", subject=None, why="another")
     assert "Why: another" in judge(rule(judge_resource=lambda _: [finding]), {}).violations[0]
 
 
 def test_no_message_holds_a_token_whatever_a_rule_writes() -> None:
-    finding = Violation(what=TOKEN, where=f"a{TOKEN}", fix=f"remove {TOKEN}")
+    finding = Violation(what=TOKEN, where=f"a{TOKEN}", fix=f"remove {TOKEN}", subject=None)
     [message] = judge(rule(judge_resource=lambda _: [finding]), {}).violations
     assert message.count("<redacted>") == 3
     assert "hf_" not in message
@@ -174,9 +179,9 @@ def test_what_a_rule_cannot_judge_is_said_beside_what_it_found() -> None:
 
 
 def test_a_rule_is_one_policy_of_the_kind_that_its_judges_need() -> None:
-    resource_only = rule(judge_resource=lambda _: []).policy()
-    stack_only = rule(judge_stack=lambda _: []).policy()
-    both = rule(judge_resource=lambda _: [], judge_stack=lambda _: []).policy()
+    resource_only = policy_of(rule(judge_resource=lambda _: []))
+    stack_only = policy_of(rule(judge_stack=lambda _: []))
+    both = policy_of(rule(judge_resource=lambda _: [], judge_stack=lambda _: []))
     assert [isinstance(one, ResourceValidationPolicy) for one in (resource_only, stack_only, both)] == [
         True,
         False,
@@ -187,10 +192,10 @@ def test_a_rule_is_one_policy_of_the_kind_that_its_judges_need() -> None:
 
 def test_a_rule_with_two_judges_asks_each_in_its_own_pass() -> None:
     def in_resource(resource: Resource) -> Iterator[Violation]:
-        yield Violation(f"resource {resource.name}", "", "")
+        yield Violation(f"resource {resource.name}", "", "", resource)
 
     def in_stack(stack: Stack) -> Iterator[Violation]:
-        yield Violation(f"stack of {len(stack.resources)}", "", "")
+        yield Violation(f"stack of {len(stack.resources)}", "", "", None)
 
     both = rule(judge_resource=in_resource, judge_stack=in_stack)
     assert "resource given" in judge(both, {}).violations[0]
