@@ -36,7 +36,10 @@ namespaces = {
     name: Namespace(name, cluster.provider, hf_token(), cache) for name in {plan.namespace: None for plan in plans}
 }
 
-servers = [Serving(plan, cluster.provider, namespaces[plan.namespace], [*nodes, *accelerators]) for plan in plans]
+servers = [
+    Serving(plan, cluster.provider, namespaces[plan.namespace], [cluster, *nodes, *accelerators], cluster.eks_name)
+    for plan in plans
+]
 
 pulumi.export("cluster", cluster.reference)
 pulumi.export("urls", {plan.name: server.url for plan, server in zip(plans, servers, strict=True)})

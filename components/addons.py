@@ -1,5 +1,6 @@
 """EKS add-ons, at versions that are decided before anything is made."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,22 +13,43 @@ from components.tags import stack_tags
 
 @dataclass(frozen=True)
 class Addon:
-    """What an add-on needs: nodes to run on before it counts as installed, a managed policy for its service account."""
+    """What an add-on needs: nodes to run on before it counts as installed, a managed policy for its service account.
+
+    `configuration` is what differs from the add-on's own settings.
+    """
 
     needs_nodes: bool
     service_account: str | None = None
     policy_arn: str | None = None
+    configuration: Mapping[str, object] | None = None
+
+
+# A driver and its AWS provider, both of which must run where servers do.
+_ON_EVERY_NODE = [{"operator": "Exists"}]
 
 
 # In the order in which a cluster wants them. The first three make nodes ready: they come before the first node does.
 ADDONS: Mapping[str, Addon] = {
     "eks-pod-identity-agent": Addon(needs_nodes=False),
-    "vpc-cni": Addon(needs_nodes=False, service_account="aws-node", policy_arn=CNI_POLICY),
+    "vpc-cni": Addon(
+        needs_nodes=False,
+        service_account="aws-node",
+        policy_arn=CNI_POLICY,
+        # Without it NetworkPolicies are kept, and nothing enforces them.
+        configuration={"enableNetworkPolicy": "true"},
+    ),
     "kube-proxy": Addon(needs_nodes=False),
     "coredns": Addon(needs_nodes=True),
     "metrics-server": Addon(needs_nodes=True),
     # Which bucket it may read is the model cache's to say, with an association of its own.
     "aws-mountpoint-s3-csi-driver": Addon(needs_nodes=True),
+    "aws-secrets-store-csi-driver-provider": Addon(
+        needs_nodes=True,
+        configuration={
+            "tolerations": _ON_EVERY_NODE,
+            "secrets-store-csi-driver": {"tolerations": _ON_EVERY_NODE},
+        },
+    ),
 }
 
 
@@ -46,11 +68,13 @@ class Addons(pulumi.ComponentResource):
         depends_on = opts.depends_on if opts else None
         for addon, version in versions.items():
             associations, policies = self._identity(addon)
+            configuration = ADDONS[addon].configuration
             aws.eks.Addon(
                 addon,
                 cluster_name=cluster_name,
                 addon_name=addon,
                 addon_version=version,
+                configuration_values=json.dumps(configuration) if configuration else None,
                 pod_identity_associations=associations,
                 resolve_conflicts_on_create="OVERWRITE",
                 # What somebody set by hand survives a version change.

@@ -26,6 +26,7 @@ def check(settings: Settings) -> list[Fault]:
     ]
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
+        faults.extend(_hf_token(f"serving[{index}]", serving, settings))
     return [*faults, *_capacity(settings), *check_platform(settings)]
 
 
@@ -105,6 +106,20 @@ def _serving(path: str, serving: ServingSettings, settings: Settings) -> Iterato
     yield from _tensor_parallel(path, serving.model, instance)
     if size_gb is not None:
         yield from _memory(path, serving, instance, line)
+
+
+def _hf_token(path: str, serving: ServingSettings, settings: Settings) -> Iterator[Fault]:
+    if serving.hf_token_secret_arn is None:
+        return
+    if serving.hf_token_secret is not None:
+        yield Fault(f"{path}.hfTokenSecretArn", "one beside hfTokenSecret", "one of the two", "drop one")
+    if settings.cluster.mode not in ("create", "existing"):
+        yield Fault(
+            f"{path}.hfTokenSecretArn",
+            f"one in a cluster of mode {settings.cluster.mode}",
+            "mode create or existing: pods read it by a role that is bound to the cluster by its EKS name",
+            "use hfTokenSecret, or change cluster.mode",
+        )
 
 
 def _line_runs(path: str, line: ImageLine | None, instance: InstanceType) -> Iterator[Fault]:

@@ -209,13 +209,13 @@ def _token_twice(raw: Mapping[str, str], settings: Settings) -> list[Fault]:
         return []
     return [
         Fault(
-            f"serving[{index}].hfTokenSecret",
-            f"{one.hf_token_secret} beside {HF_TOKEN_KEY}",
+            f"serving[{index}].{'hfTokenSecret' if one.hf_token_secret else 'hfTokenSecretArn'}",
+            f"{one.hf_token_secret or one.hf_token_secret_arn} beside {HF_TOKEN_KEY}",
             "one of the two",
             "drop one",
         )
         for index, one in enumerate(settings.serving)
-        if one.hf_token_secret is not None
+        if one.hf_token_secret is not None or one.hf_token_secret_arn is not None
     ]
 
 

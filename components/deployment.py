@@ -8,7 +8,7 @@ import pulumi_kubernetes.batch.v1 as batch
 import pulumi_kubernetes.core.v1 as core
 
 from components import programs
-from components.namespace import TOKEN_SECRET_KEY
+from components.hf_token import NO_TOKEN, HfToken
 from neuron import images
 from neuron.artifact import Artifact, OnMiss
 from neuron.images import ImageLine
@@ -24,6 +24,8 @@ _LOCAL_PATH = "/model"
 MODEL_PATH = f"{_LOCAL_PATH}/model"
 _ARTIFACTS_PATH = f"{_LOCAL_PATH}/artifacts"
 _CACHE_PATH = "/model-cache"
+# Where servers should not all be at once: a node dies more often than a zone.
+_SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
 # A publisher that dies resumes; one that fails this often has a reason that another try does not mend.
 PUBLISH_RETRIES = 3
 
@@ -33,7 +35,8 @@ class ServingPlan:
     """Everything about one model server that is decided before anything is registered.
 
     `scheduler` is the name of the scheduler that places the pods, None for the cluster's own.
-    `token_secret` names a Secret that exists already, None where the stack's own token is used, or none at all.
+    `token_secret` names a Secret that exists already, `token_secret_arn` one of AWS Secrets Manager; both are None
+    where the stack's own token is used, or none at all. `callers` are namespaces beside its own whose pods may call it.
     `publishes` says whether a Job publishes the artifact before the pods look for it.
     """
 
@@ -53,24 +56,38 @@ class ServingPlan:
     token_secret: str | None
     rollout: Rollout
     scheduler: str | None = None
+    token_secret_arn: str | None = None
+    callers: tuple[str, ...] = ()
+
+    @property
+    def downloads(self) -> bool:
+        """Whether a server's own pod may have to download and compile; a published model needs neither."""
+        return self.on_miss == "compile"
 
 
 @dataclass(frozen=True)
 class References:
     """Names of the objects that the pods refer to.
 
-    `token_secret` is None for a model that needs no token, `cache_claim` for a stack without a model cache.
+    `publisher_account` is None where nothing is published, `cache_claim` for a stack without a model cache. Only pods
+    that download get the token.
     """
 
     service_account: pulumi.Input[str]
+    publisher_account: pulumi.Input[str] | None
     programs: pulumi.Input[str]
-    token_secret: pulumi.Input[str] | None
     cache_claim: pulumi.Input[str] | None
+    token: HfToken = NO_TOKEN
 
 
 def selector(plan: ServingPlan) -> dict[str, str]:
     """The labels that select the plan's pods; they never change while the Deployment lives."""
     return {"app.kubernetes.io/name": "vllm", "app.kubernetes.io/instance": plan.name}
+
+
+def publisher_selector(plan: ServingPlan) -> dict[str, str]:
+    """The labels that select the publisher's pods, which must not be selected as servers."""
+    return {**selector(plan), "app.kubernetes.io/name": "model-publisher"}
 
 
 def labels(plan: ServingPlan, component: str = "server") -> dict[str, str]:
@@ -96,9 +113,10 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
         "template": {
             "metadata": {"labels": labels(plan)},
             "spec": {
-                **_pod_spec(plan, references, read_only_cache=True),
+                **_pod_spec(plan, references, _load_token(plan, references), read_only_cache=True),
+                "service_account_name": references.service_account,
                 "termination_grace_period_seconds": plan.rollout.drain.grace_seconds,
-                "topology_spread_constraints": [_spread_over_zones(plan)],
+                "topology_spread_constraints": [_spread(plan, key) for key in _SPREAD_OVER],
                 "init_containers": [_load_container(plan, references)],
                 "containers": [_server_container(plan)],
             },
@@ -106,24 +124,25 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
     }
 
 
-def _spread_over_zones(plan: ServingPlan) -> core.TopologySpreadConstraintArgsDict:
+def _spread(plan: ServingPlan, topology_key: str) -> core.TopologySpreadConstraintArgsDict:
     """A wish, not a demand: chips are where they are, and a zone that has none must not hold a pod back."""
     return {
         "max_skew": 1,
-        "topology_key": "topology.kubernetes.io/zone",
+        "topology_key": topology_key,
         "when_unsatisfiable": "ScheduleAnyway",
         "label_selector": {"match_labels": selector(plan)},
     }
 
 
 def publish_job_spec(plan: ServingPlan, references: References) -> batch.JobSpecArgsDict:
-    """The Job that publishes the plan's artifact; its pods must not be selected as servers."""
+    """The Job that publishes the plan's artifact."""
     return {
         "backoff_limit": PUBLISH_RETRIES,
         "template": {
-            "metadata": {"labels": {**labels(plan, "publisher"), "app.kubernetes.io/name": "model-publisher"}},
+            "metadata": {"labels": {**labels(plan, "publisher"), **publisher_selector(plan)}},
             "spec": {
-                **_pod_spec(plan, references, read_only_cache=False),
+                **_pod_spec(plan, references, references.token, read_only_cache=False),
+                "service_account_name": references.publisher_account,
                 "restart_policy": "OnFailure",
                 "containers": [_publish_container(plan, references)],
             },
@@ -131,8 +150,14 @@ def publish_job_spec(plan: ServingPlan, references: References) -> batch.JobSpec
     }
 
 
-def _pod_spec(plan: ServingPlan, references: References, *, read_only_cache: bool) -> core.PodSpecArgsDict:
-    """What server and publisher have in common: where they run, and what they mount."""
+def _pod_spec(
+    plan: ServingPlan, references: References, token: HfToken, *, read_only_cache: bool
+) -> core.PodSpecArgsDict:
+    """What server and publisher have in common: where they run, and what they mount.
+
+    Without service links: a Service named `vllm` would put a variable VLLM_PORT into every pod of its namespace, which
+    vLLM takes for a setting of its own.
+    """
     cache: core.VolumeArgsDict = {"name": "model-cache", "empty_dir": {}}
     if references.cache_claim is not None:
         claim: core.PersistentVolumeClaimVolumeSourceArgsDict = {
@@ -142,8 +167,8 @@ def _pod_spec(plan: ServingPlan, references: References, *, read_only_cache: boo
         cache = {"name": "model-cache", "persistent_volume_claim": claim}
     return {
         **({"scheduler_name": plan.scheduler} if plan.scheduler else {}),
-        "service_account_name": references.service_account,
         "automount_service_account_token": False,
+        "enable_service_links": False,
         "node_selector": {INSTANCE_TYPE_LABEL: plan.instance.name},
         "tolerations": [{"key": CHIP_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
         "security_context": {"seccomp_profile": {"type": "RuntimeDefault"}},
@@ -152,26 +177,33 @@ def _pod_spec(plan: ServingPlan, references: References, *, read_only_cache: boo
             {"name": "shared-memory", "empty_dir": {"medium": "Memory", "size_limit": f"{SHARED_MEMORY_GIB}Gi"}},
             {"name": "programs", "config_map": {"name": references.programs, "items": programs.volume_items()}},
             cache,
+            *token.volumes(),
         ],
     }
 
 
 def _load_container(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
     """Brings weights and compiled graphs to the pod's disk; on a miss it compiles them, or says why not."""
+    token = _load_token(plan, references)
     return {
-        **_program(plan, references, "load", [f"--on-miss={plan.on_miss}"]),
-        "volume_mounts": _program_mounts(read_only_cache=True),
+        **_program(plan, "load", [f"--on-miss={plan.on_miss}"], token),
+        "volume_mounts": _program_mounts(token, read_only_cache=True),
     }
+
+
+def _load_token(plan: ServingPlan, references: References) -> HfToken:
+    """A pod that finds its model published asks Hugging Face nothing."""
+    return references.token if plan.downloads else NO_TOKEN
 
 
 def _publish_container(plan: ServingPlan, references: References) -> core.ContainerArgsDict:
     return {
-        **_program(plan, references, "publish", []),
-        "volume_mounts": _program_mounts(read_only_cache=False),
+        **_program(plan, "publish", [], references.token),
+        "volume_mounts": _program_mounts(references.token, read_only_cache=False),
     }
 
 
-def _program(plan: ServingPlan, references: References, name: str, options: list[str]) -> core.ContainerArgsDict:
+def _program(plan: ServingPlan, name: str, options: list[str], token: HfToken) -> core.ContainerArgsDict:
     """One of the programs, with the server's own arguments: both must build the same graph."""
     artifact = f"{programs.PROGRAMS_PATH}/{programs.ARTIFACT_FILE}"
     places = [f"--artifact={artifact}", f"--cache={_CACHE_PATH}", f"--local={_LOCAL_PATH}"]
@@ -181,7 +213,7 @@ def _program(plan: ServingPlan, references: References, name: str, options: list
         "command": programs.command(name),
         "working_dir": programs.PROGRAMS_PATH,
         "args": [*places, *options, "--", *plan.model_arguments],
-        "env": [*_environment(plan.line), *_token(references.token_secret)],
+        "env": [*_environment(plan.line), *token.environment()],
     }
 
 
@@ -236,13 +268,6 @@ def _server_environment(plan: ServingPlan) -> list[core.EnvVarArgsDict]:
     return [{"name": name, "value": value} for name, value in variables.items()]
 
 
-def _token(secret: pulumi.Input[str] | None) -> list[core.EnvVarArgsDict]:
-    if secret is None:
-        return []
-    reference: core.EnvVarSourceArgsDict = {"secret_key_ref": {"name": secret, "key": TOKEN_SECRET_KEY}}
-    return [{"name": "HF_TOKEN", "value_from": reference}]
-
-
 def _mounts() -> list[core.VolumeMountArgsDict]:
     return [
         {"name": "local", "mount_path": _LOCAL_PATH},
@@ -250,11 +275,12 @@ def _mounts() -> list[core.VolumeMountArgsDict]:
     ]
 
 
-def _program_mounts(*, read_only_cache: bool) -> list[core.VolumeMountArgsDict]:
+def _program_mounts(token: HfToken, *, read_only_cache: bool) -> list[core.VolumeMountArgsDict]:
     return [
         *_mounts(),
         {"name": "programs", "mount_path": programs.PROGRAMS_PATH, "read_only": True},
         {"name": "model-cache", "mount_path": _CACHE_PATH, "read_only": read_only_cache},
+        *token.mounts(),
     ]
 
 

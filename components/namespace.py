@@ -3,9 +3,12 @@
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from components.hf_token import TOKEN_SECRET_KEY
 from components.model_cache import ModelCache
 
-TOKEN_SECRET_KEY = "token"  # noqa: S105 - the name of a key, not a token
+# What no server needs is refused: privileged containers, the host's namespaces and paths. The next stricter standard
+# asks for a user that is not root, which the Neuron images are not made for.
+_POD_SECURITY = {"pod-security.kubernetes.io/enforce": "baseline"}
 
 
 class Namespace(pulumi.ComponentResource):
@@ -29,7 +32,7 @@ class Namespace(pulumi.ComponentResource):
         """Register the namespace and, for a stack with a token, the Secret: the only place where the token stands."""
         super().__init__("neuron-serving:index:Namespace", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self, provider=provider)
-        namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=child)
+        namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name, "labels": _POD_SECURITY}, opts=child)
         self.name = namespace.metadata["name"]
         self.token_secret = None
         self.cache_claim = cache.claim(name, self.name) if cache else None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from components.addresses import MONITORING_NAMESPACE
 from components.checks import to_model
 from components.deployment import MODEL_PATH, ServingPlan
 from components.platform_checks import installs_scheduler_extension
@@ -74,6 +75,8 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         publishes=published,
         start=situation.start,
         token_secret=serving.hf_token_secret,
+        token_secret_arn=serving.hf_token_secret_arn,
+        callers=(MONITORING_NAMESPACE, *serving.allow_from),
         rollout=derive_rollout(situation),
         scheduler=_scheduler(chips, pool.instance, settings),
     )

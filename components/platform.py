@@ -18,7 +18,7 @@ from components.lookups.reservations import reservation_zone_id
 from components.lookups.zones import Subnet
 from components.platform_checks import driver_faults, image_lines_on, kube_scheduler_faults
 from components.settings import Settings
-from components.settings.cluster import CreatedCluster, ExistingCluster
+from components.settings.cluster import SECRETS_STORE_ADDON, CreatedCluster, ExistingCluster
 from components.settings.node_groups import CreateSettings, NodeGroupSettings
 from neuron.ami import AmiRelease
 from neuron.instances import InstanceType, instance_type
@@ -101,7 +101,8 @@ def look_up(settings: Settings, aws: Aws) -> Platform:
         version = cluster.version
     faults = _Faults()
     faults.found.extend(kube_scheduler_faults(settings, version))
-    addons = {name: faults.of(_addon_version, aws, name, version, pin) for name, pin in wanted_addons(cluster).items()}
+    wanted = wanted_addons(cluster, secrets_store=any(one.hf_token_secret_arn for one in settings.serving))
+    addons = {name: faults.of(_addon_version, aws, name, version, pin) for name, pin in wanted.items()}
     candidates = faults.of(_candidates, cluster, existing, aws) or ()
     groups = [
         faults.of(_node_group, path, group, version, candidates, settings, aws)
@@ -122,12 +123,16 @@ def look_up(settings: Settings, aws: Aws) -> Platform:
     )
 
 
-def wanted_addons(cluster: ExistingCluster | CreatedCluster) -> dict[str, str]:
-    """The add-ons to install, by version or `default`: all on a cluster made here, the stated ones on another."""
+def wanted_addons(cluster: ExistingCluster | CreatedCluster, *, secrets_store: bool = False) -> dict[str, str]:
+    """The add-ons to install, by version or `default`: all on a cluster made here, the stated ones on another.
+
+    Of all, that for secrets only where `secrets_store` says that a server needs it.
+    """
     stated = cluster.addons.stated()
     if isinstance(cluster, ExistingCluster):
         return stated
-    return dict.fromkeys(cluster.addons.model_dump(by_alias=True), DEFAULT_VERSION) | stated
+    known = [name for name in cluster.addons.model_dump(by_alias=True) if secrets_store or name != SECRETS_STORE_ADDON]
+    return dict.fromkeys(known, DEFAULT_VERSION) | stated
 
 
 def vpc_zone_ids(offering: Sequence[Collection[str]], usable: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,9 @@ from pydantic import Field
 
 from components.settings.shapes import ByNames, Cidr, KubernetesMinor, PrincipalArn, Section, SubnetId
 
+# The add-on that brings secrets of AWS Secrets Manager; a cluster made here gets it where a server's token is one.
+SECRETS_STORE_ADDON = "aws-secrets-store-csi-driver-provider"
+
 
 class AddonsSettings(ByNames):
     """EKS add-ons: a version such as v1.20.4-eksbuild.2, or `default` for EKS's own choice."""
@@ -16,6 +19,7 @@ class AddonsSettings(ByNames):
     coredns: str | None = None
     metrics_server: str | None = None
     aws_mountpoint_s3_csi_driver: str | None = None
+    aws_secrets_store_csi_driver_provider: str | None = None
 
 
 class SystemNodesSettings(Section):

@@ -2,7 +2,7 @@
 
 from pydantic import Field, JsonValue
 
-from components.settings.shapes import Commit, DnsLabel, Section
+from components.settings.shapes import Commit, DnsLabel, SecretArn, Section
 from neuron.artifact import OnMiss
 from neuron.model import DataType
 from neuron.rollout import DEFAULT_LONGEST_REQUEST_SECONDS
@@ -25,6 +25,8 @@ class ServingSettings(Section):
     """One model server: what it serves, where, how many, and how long its longest request takes.
 
     `onMiss` says what a pod does that does not find its model published; left out, it follows from the model cache.
+    `hfTokenSecret` names a Secret that exists, `hfTokenSecretArn` a secret of AWS Secrets Manager whose whole value is
+    the Hugging Face token. `allowFrom` names namespaces beside the server's own whose pods may call it.
     """
 
     name: DnsLabel
@@ -37,4 +39,6 @@ class ServingSettings(Section):
     longest_request_seconds: int = Field(default=DEFAULT_LONGEST_REQUEST_SECONDS, ge=1)
     memory_gib: int | None = Field(default=None, ge=1)
     hf_token_secret: DnsLabel | None = None
+    hf_token_secret_arn: SecretArn | None = None
+    allow_from: tuple[DnsLabel, ...] = Field(default=(), strict=False)
     on_miss: OnMiss | None = None

@@ -43,6 +43,13 @@ ReservationId = Annotated[str, _matching(r"cr-[0-9a-f]+", "a capacity reservatio
 PrincipalArn = Annotated[
     str, _matching(r"arn:aws[-a-z]*:iam::[0-9]{12}:(role|user)/\S+", "the ARN of an IAM role or user")
 ]
+SecretArn = Annotated[
+    str,
+    _matching(
+        r"arn:aws[-a-z]*:secretsmanager:[-a-z0-9]+:[0-9]{12}:secret:[\w/+=.@-]+-[A-Za-z0-9]{6}",
+        "the whole ARN of a secret in AWS Secrets Manager, with the six characters at its end",
+    ),
+]
 TaggedImage = Annotated[
     str, _matching(r"\S+:v1\.[0-9]{2}\S*", "an image with a tag that begins with its version, v1.36...")
 ]

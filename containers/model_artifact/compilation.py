@@ -82,7 +82,7 @@ def tools() -> dict[str, str]:
 
 def _environment(artifacts_variable: str, artifacts: Path) -> dict[str, str]:
     """The container's environment, but for where results go; the child needs neither the network nor the token."""
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_TOKEN")}
+    environment = {name: value for name, value in os.environ.items() if not name.endswith(("_TOKEN", "_TOKEN_PATH"))}
     # The server's own guard against compiling.
     environment.pop("VLLM_NEURON_DISABLE_WARMUP_COMPILE", None)
     return {

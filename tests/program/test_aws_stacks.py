@@ -115,6 +115,11 @@ class TestInf2Prod:
             "v1.9.0-eksbuild.1",
         )
 
+    def test_the_network_plugin_enforces_network_policies(self, inf2_prod: Recorder) -> None:
+        assert json.loads(only(inf2_prod, ":Addon", "vpc-cni")["configurationValues"]) == {
+            "enableNetworkPolicy": "true"
+        }
+
     def test_nodes_have_no_policy_of_the_network_plugin_which_has_its_own_role(self, inf2_prod: Recorder) -> None:
         attached = {one.name: one.inputs["policyArn"] for one in inf2_prod.of_type(":RolePolicyAttachment")}
         cni = [name for name, arn in attached.items() if arn.endswith("AmazonEKS_CNI_Policy")]

@@ -39,6 +39,7 @@ def test_the_program_registers_every_layer(run_program: Run, local_stack: dict[s
         "kubernetes:batch/v1:Job",
         "kubernetes:apps/v1:Deployment",
         "kubernetes:policy/v1:PodDisruptionBudget",
+        "kubernetes:networking.k8s.io/v1:NetworkPolicy",
     }
 
 
@@ -93,13 +94,13 @@ def test_a_token_stands_in_the_secret_alone_and_stays_secret(run_program: Run, l
     marked = holders[0].inputs["stringData"]
     assert "1b47061264138c4ac30d75fd1eb44270" in repr(marked)
     variable = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "vllm-hf-token-0a1b2c3d", "key": "token"}}}
-    spec = pod_spec(recorder)
-    assert variable in spec["initContainers"][0]["env"]
-    assert variable not in spec["containers"][0]["env"], "the server loads from disk and needs no token"
+    (job,) = recorder.of_type(":Job")
+    assert variable in job.inputs["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert "HF_TOKEN" not in repr(pod_spec(recorder)), "a server finds its model published and needs no token"
 
 
 def test_an_existing_secret_is_referred_to_and_none_is_made(run_program: Run, local_stack: dict[str, Any]) -> None:
-    local_stack["serving"][0]["hfTokenSecret"] = "team-token"
+    local_stack["serving"][0] |= {"hfTokenSecret": "team-token", "onMiss": "compile"}
     recorder = run_program(local_stack)
     assert not recorder.of_type(":Secret")
     variables = {one["name"]: one for one in pod_spec(recorder)["initContainers"][0]["env"]}

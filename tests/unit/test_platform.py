@@ -75,7 +75,7 @@ def test_a_vpc_without_room_for_the_zones_is_refused() -> None:
         subnet_cidrs("10.0.0.0/16", 8)
 
 
-def test_a_cluster_made_here_gets_all_add_ons_and_another_only_the_stated_ones() -> None:
+def test_a_cluster_made_here_gets_the_add_ons_that_it_needs_and_another_only_the_stated_ones() -> None:
     stated = AddonsSettings.model_validate({"coredns": "v1.12.0-eksbuild.1"})
     created = CreatedCluster.model_validate(
         {"mode": "create", "version": "1.36", "publicAccessCidrs": [], "addons": stated.stated()}
@@ -88,7 +88,10 @@ def test_a_cluster_made_here_gets_all_add_ons_and_another_only_the_stated_ones()
         "metrics-server": "default",
         "aws-mountpoint-s3-csi-driver": "default",
     }
-    assert wanted_addons(ExistingCluster.model_validate({"mode": "existing", "name": "one"})) == {}
+    secrets = "aws-secrets-store-csi-driver-provider"
+    assert wanted_addons(created, secrets_store=True) == wanted_addons(created) | {secrets: "default"}
+    existing = ExistingCluster.model_validate({"mode": "existing", "name": "one"})
+    assert wanted_addons(existing, secrets_store=True) == {}
 
 
 @pytest.mark.parametrize(("throughput", "iops"), [(125, 3000), (600, 3000), (1000, 4000)])
