@@ -12,6 +12,7 @@ from containers.model_artifact.copying import (
     hash_file,
     in_parallel,
     new_file,
+    same_content,
     write_all,
 )
 from containers.model_artifact.errors import ArtifactError
@@ -145,10 +146,11 @@ def published_of_model(root: Path) -> list[tuple[Path, Manifest]]:
 def _copied(source: Path, target: Path, file: File, progress: Progress, *, read_back: bool) -> bool:
     """False if something is there: half-written, damaged, or being written by another publisher."""
     try:
-        digest = copy_file(source, target, progress, hashed=not read_back)
+        digest = copy_file(source, target, progress, hashed=True)
     except FileExistsError:
         return False
-    if (digest or hash_file(target, progress)) != file.sha256:
+    arrived = not read_back or same_content(target, source, progress)
+    if digest != file.sha256 or not arrived:
         raise ArtifactError(f"{source} did not arrive whole in the cache, or changed meanwhile; publish again")
     return True
 

@@ -78,6 +78,27 @@ def copy_file(source: Path, target: Path, progress: Progress, *, hashed: bool) -
     return digest.hexdigest() if digest else None
 
 
+def same_content(copied: Path, source: Path, progress: Progress) -> bool:
+    """Whether a copy, read again, has the bytes of its source; `progress` is told of every byte.
+
+    Of a source that was hashed while it was copied, this says what hashing the copy would, in a fraction of its time.
+    """
+    descriptor = os.open(source, os.O_RDONLY)
+    copy = os.open(copied, os.O_RDONLY)
+    try:
+        buffer, position = bytearray(CHUNK_BYTES), 0
+        for chunk in _chunks(copy, progress):
+            expected = buffer if len(chunk) == CHUNK_BYTES else bytearray(len(chunk))
+            # A bytearray compares as memory; two views would compare item by item.
+            if os.preadv(descriptor, [expected], position) != len(chunk) or expected != chunk:
+                return False
+            position += len(chunk)
+        return position == os.fstat(descriptor).st_size
+    finally:
+        os.close(copy)
+        os.close(descriptor)
+
+
 @contextmanager
 def new_file(path: Path) -> Iterator[int]:
     """The descriptor of a file that did not exist, for writing once from start to end; durable when the context ends.
