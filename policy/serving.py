@@ -19,7 +19,9 @@ _SERVER_COMMAND = re.compile(
 )
 # The other pods of a server that spans several: they join its Ray cluster or engine and answer no requests.
 _FOLLOWER_COMMAND = re.compile(
-    r"\bray\s+start\b[^;&|]*--address|multi-node-serving\.sh\s+worker\b|\bvllm\s+serve\b.*\s--headless\b", re.DOTALL
+    r"\bray\s+start\b[^;&|]*--address|multi-node-serving\.sh\s+worker\b|\bvllm\s+serve\b.*\s--headless\b"
+    r"|\bsglang\b.*\s--node[-_]rank[=\s]+(?!0\b)",
+    re.DOTALL,
 )
 
 

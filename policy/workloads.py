@@ -63,6 +63,11 @@ WORKLOAD_KINDS: Mapping[tuple[str, str], WorkloadKind] = MappingProxyType(
         ("extensions", "ReplicaSet"): _CONTROLLER,
         ("batch", "Job"): WorkloadKind((_TEMPLATE,), ends=True),
         ("batch", "CronJob"): WorkloadKind((("spec", "jobTemplate", "spec", "template", "spec"),), ends=True),
+        ("jobset.x-k8s.io", "JobSet"): WorkloadKind(
+            (("spec", "replicatedJobs", EACH, "template", *_TEMPLATE),), ends=True
+        ),
+        ("argoproj.io", "Rollout"): _CONTROLLER,
+        ("serving.knative.dev", "Service"): _CONTROLLER,
         ("ray.io", "RayCluster"): WorkloadKind(_ray_cluster("spec")),
         ("ray.io", "RayService"): WorkloadKind(_ray_cluster("spec", "rayClusterConfig")),
         ("ray.io", "RayJob"): WorkloadKind(_ray_cluster("spec", "rayClusterSpec"), ends=True),

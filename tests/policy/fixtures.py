@@ -184,6 +184,8 @@ SERVING_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
     "ReplicationController": _controller("v1", "ReplicationController"),
     "DeploymentList": _deployment_list,
     "List": _plain_list,
+    "Rollout": _custom("argoproj.io/v1alpha1", "Rollout", lambda pod: {"replicas": 1, "template": {"spec": pod}}),
+    "Knative Service": _custom("serving.knative.dev/v1", "Service", lambda pod: {"template": {"spec": pod}}),
     "RayCluster": lambda pod: ("kubernetes:ray.io/v1:RayCluster", {"spec": _ray(pod)}),
     "RayService": _custom("ray.io/v1", "RayService", lambda pod: {"rayClusterConfig": _ray(pod)}),
     "LeaderWorkerSet leader": _custom(
@@ -211,5 +213,10 @@ SERVING_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
 ENDING_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
     "Job": _controller("batch/v1", "Job"),
     "CronJob": _cron_job,
+    "JobSet": _custom(
+        "jobset.x-k8s.io/v1alpha2",
+        "JobSet",
+        lambda pod: {"replicatedJobs": [{"name": "one", "template": {"spec": {"template": {"spec": pod}}}}]},
+    ),
 }
 ALL_KINDS = SERVING_KINDS | ENDING_KINDS

@@ -169,6 +169,8 @@ def test_a_server_is_recognised_by_its_command(command: list[str]) -> None:
         ("example.com/vllm-exporter:1", []),
         ("vllm/vllm-openai:v0.9.1", ["sh", "-c", "ray start --address=$LEADER:6379 --block"]),
         ("vllm/vllm-openai:v0.9.1", ["vllm", "serve", "model", "--headless"]),
+        ("lmsysorg/sglang:v0.5.3", ["python3", "-m", "sglang.launch_server", "--nnodes", "2", "--node-rank", "1"]),
+        ("lmsysorg/sglang:v0.5.3", ["python3", "-m", "sglang.launch_server", "--node-rank=$(LWS_WORKER_INDEX)"]),
     ],
 )
 def test_what_serves_no_requests_needs_no_probes(image: str, command: list[str]) -> None:
