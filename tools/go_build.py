@@ -117,6 +117,7 @@ def _put_provider_schema(source: Path, go: Go) -> None:
 _PULUMI_MODULE = "github.com/pulumi/pulumi/pkg/v3"
 _KUBERNETES_MODULE = "k8s.io/kubernetes"
 _PROMETHEUS_MODULE = "github.com/prometheus/prometheus"
+_ENVOY_GATEWAY_MODULE = "github.com/envoyproxy/gateway"
 
 
 def _prometheus_release(module_version: str) -> str:
@@ -167,6 +168,12 @@ BUILDS = (
         expected_minutes=4,
         # Tests scrape static targets: without the clients of thirty clouds the build is a fraction.
         tags=("remove_all_sd",),
+    ),
+    GoBuild(
+        name="envoy_gateway",
+        executables=(Executable("egctl", f"{_ENVOY_GATEWAY_MODULE}/cmd/egctl", _ENVOY_GATEWAY_MODULE),),
+        stamps=(Stamp(f"{_ENVOY_GATEWAY_MODULE}/internal/cmd/version.envoyGatewayVersion", _ENVOY_GATEWAY_MODULE),),
+        expected_minutes=5,
     ),
 )
 

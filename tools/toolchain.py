@@ -28,12 +28,18 @@ def printed_version(executable: Path, argument: str = "--version") -> str:
     return result.stdout
 
 
+def _egctl_version(executable: Path) -> str:
+    """What egctl says without a cluster."""
+    command = [executable, "version", "--remote=false"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False).stdout
+
+
 @dataclass(frozen=True)
 class Tool:
     """A program by the name of its executable, and which versions of it on PATH will do: minimum <= version < below.
 
     `probe` returns text that has the version in it. `build` names the Go build that gives the program; without one the
-    checkout itself has it, at `in_checkout`.
+    checkout itself has it, at `in_checkout`. What is `for_tests` no stack needs: it comes when it is asked for.
     """
 
     name: str
@@ -42,6 +48,7 @@ class Tool:
     probe: Callable[[Path], str] = printed_version
     build: str | None = None
     in_checkout: Path | None = None
+    for_tests: bool = False
 
     def accepts(self, version: Version) -> bool:
         return version >= self.minimum and (self.below is None or version < self.below)
@@ -70,8 +77,10 @@ TOOLS = (
     Tool("kwok", (0, 8, 0), build="kubernetes"),
     Tool("kwokctl", (0, 8, 0), build="kubernetes"),
     # Prometheus 3 changed which samples a range holds, and with it what rules evaluate to.
-    Tool("prometheus", (3, 0, 0), build="prometheus"),
-    Tool("promtool", (3, 0, 0), build="prometheus"),
+    Tool("prometheus", (3, 0, 0), build="prometheus", for_tests=True),
+    Tool("promtool", (3, 0, 0), build="prometheus", for_tests=True),
+    # Of the chart's minor version: what it makes of our resources is what the cluster's Envoy gets.
+    Tool("egctl", (1, 9, 0), (1, 10, 0), probe=_egctl_version, build="envoy_gateway", for_tests=True),
 )
 
 
@@ -106,7 +115,7 @@ class Toolchain:
 
 
 def ensure(names: Collection[str] | None = None, report: Report = report_line) -> Toolchain:
-    """The tools called `names` (all by default), with what is missing built.
+    """The tools called `names` (all that a stack needs by default), with what is missing built.
 
     Raises:
         ToolchainError: an unknown name, or a tool that cannot be had.
@@ -131,7 +140,7 @@ def _wanted(names: Collection[str] | None) -> tuple[Tool, ...]:
     unknown = sorted(set(names or ()) - set(known))
     if unknown:
         raise ToolchainError(f"unknown tool {', '.join(unknown)}; the tools are {', '.join(known)}")
-    return tuple(tool for tool in TOOLS if names is None or tool.name in names)
+    return tuple(tool for tool in TOOLS if (not tool.for_tests if names is None else tool.name in names))
 
 
 def _find_on_path(tool: Tool, report: Report) -> FoundTool | None:
@@ -196,7 +205,7 @@ def table(toolchain: Toolchain) -> str:
 
 def main() -> int:
     try:
-        print(table(ensure()))
+        print(table(ensure([tool.name for tool in TOOLS])))
     except (ToolchainError, PinError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

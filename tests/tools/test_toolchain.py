@@ -111,6 +111,13 @@ def test_without_an_official_language_host_the_checkouts_own_is_used(on_path: Pa
     assert found.tools[0].origin == "checkout"
 
 
+def test_a_tool_for_tests_comes_only_when_it_is_asked_for(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert on_path.is_dir()
+    monkeypatch.setattr(toolchain, "TOOLS", [tool for tool in TOOLS if tool.name in ("etcd", "egctl")])
+    assert [tool.name for tool in ensure().tools] == ["etcd"]
+    assert [tool.name for tool in ensure(["egctl"]).tools] == ["egctl"]
+
+
 def test_an_unknown_name_lists_the_tools(on_path: Path) -> None:
     assert on_path.is_dir()
     with pytest.raises(ToolchainError, match="unknown tool helm; the tools are pulumi, "):
