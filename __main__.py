@@ -3,12 +3,14 @@
 import pulumi
 
 from components.accelerator import Accelerator
+from components.api_keys import api_keys
 from components.cluster import Cluster
 from components.configuration import hf_token, load_platform, load_settings
+from components.edge import Edge
 from components.model_cache import ModelCache
 from components.namespace import Namespace
 from components.nodegroup import ExistingNodeGroup, NodeGroup
-from components.plans import accelerator_plans, serving_plans
+from components.plans import accelerator_plans, edge_plan, serving_plans
 from components.serving import Serving
 
 settings = load_settings()
@@ -41,5 +43,9 @@ servers = [
     for plan in plans
 ]
 
+plan = edge_plan(settings, plans)
+edge = Edge(plan, cluster, namespaces, api_keys(), after(cluster, *nodes)) if plan else None
+
 pulumi.export("cluster", cluster.reference)
 pulumi.export("urls", {plan.name: server.url for plan, server in zip(plans, servers, strict=True)})
+pulumi.export("endpoints", edge.urls if edge else {})

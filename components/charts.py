@@ -29,6 +29,9 @@ class Chart:
 CHARTS: Mapping[str, Chart] = MappingProxyType(
     {
         "neuron": Chart("neuron-helm-chart", "oci://public.ecr.aws/neuron", "1.10.0"),
+        "load-balancer-controller": Chart("aws-load-balancer-controller", "https://aws.github.io/eks-charts", "3.5.0"),
+        "envoy-gateway": Chart("gateway-helm", "oci://docker.io/envoyproxy", "1.9.0"),
+        "ingress-nginx": Chart("ingress-nginx", "https://kubernetes.github.io/ingress-nginx", "4.15.1"),
     }
 )
 
@@ -61,6 +64,31 @@ def install(
     source = chart_source(CHARTS[key], settings)
     return kubernetes.helm.v4.Chart(
         key,
+        chart=source.chart,
+        version=source.version,
+        repository_opts={"repo": source.repository} if source.repository else None,
+        namespace=namespace,
+        values=values,
+        opts=opts,
+    )
+
+
+def install_release(
+    key: str,
+    namespace: pulumi.Input[str],
+    values: Mapping[str, Any],
+    settings: ChartsSettings,
+    opts: pulumi.ResourceOptions,
+) -> kubernetes.helm.v3.Release:
+    """Register a chart of the table as Helm itself would install it, as one resource.
+
+    For charts that do not work as plain objects: those that need Helm's hooks, and those that make other certificates
+    each time they are rendered, which would be a change in every preview (docs/adr/0023).
+    """
+    source = chart_source(CHARTS[key], settings)
+    return kubernetes.helm.v3.Release(
+        key,
+        name=key,
         chart=source.chart,
         version=source.version,
         repository_opts={"repo": source.repository} if source.repository else None,

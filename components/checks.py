@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from components.edge_checks import check_edge
 from components.faults import Fault
 from components.platform_checks import check_platform
 from components.settings import Settings
@@ -27,7 +28,7 @@ def check(settings: Settings) -> list[Fault]:
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
         faults.extend(_hf_token(f"serving[{index}]", serving, settings))
-    return [*faults, *_capacity(settings), *check_platform(settings)]
+    return [*faults, *_capacity(settings), *check_edge(settings), *check_platform(settings)]
 
 
 def _makes_something_else(settings: Settings) -> bool:

@@ -1,7 +1,7 @@
 """Reads the running stack's configuration: the one place that knows how Pulumi hands it over."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,8 +10,10 @@ from pulumi.runtime import config as runtime_config
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from components import api_keys
 from components.checks import check
 from components.cluster import kubeconfig_path
+from components.edge_checks import check_api_keys
 from components.faults import ConfigurationError, Fault
 from components.lookups.aws import AwsError, connect
 from components.platform import NOTHING, Platform, look_up
@@ -20,6 +22,8 @@ from components.settings.cluster import ClusterSettings, CreatedCluster, Existin
 
 HF_TOKEN_KEY = "hfToken"  # noqa: S105 - the name of a key, not a token
 UNKNOWN_KEY = "an unknown key"
+# What is no section of the stack file, but a secret of its own.
+SECRET_KEYS = (HF_TOKEN_KEY, api_keys.API_KEYS_KEY)
 CLUSTER_MODES = ("kubeconfig", "existing", "create", "stack")
 
 
@@ -28,9 +32,9 @@ def load_settings() -> Settings:
     prefix = f"{pulumi.get_project()}:"
     configuration = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
     raw = {key.removeprefix(prefix): value for key, value in configuration.items() if key.startswith(prefix)}
-    token_is_secret = runtime_config.is_config_secret(f"{prefix}{HF_TOKEN_KEY}")
+    plain_text = {key for key in SECRET_KEYS if not runtime_config.is_config_secret(f"{prefix}{key}")}
     with _refusing():
-        settings = parse_settings(raw, token_is_secret=token_is_secret)
+        settings = parse_settings(raw, plain_text)
         _check_kubeconfig(settings.cluster)
         return settings
 
@@ -63,15 +67,21 @@ def _check_kubeconfig(cluster: ClusterSettings) -> None:
         raise ConfigurationError([Fault("cluster.kubeconfig", cluster.kubeconfig, "a file that exists", fix)])
 
 
-def parse_settings(raw: Mapping[str, str], *, token_is_secret: bool = True) -> Settings:
-    """Parse configuration values (key without project: text, objects as JSON); ConfigurationError with every fault."""
-    faults = _token_faults(raw, token_is_secret)
-    sections = {key: _decode(value) for key, value in raw.items() if key != HF_TOKEN_KEY}
+def parse_settings(raw: Mapping[str, str], plain_text: Collection[str] = ()) -> Settings:
+    """Parse configuration values (key without project: text, objects as JSON); ConfigurationError with every fault.
+
+    `plain_text` names the keys that should be secrets and are not.
+    """
+    faults = _token_faults(raw, plain_text)
+    if api_keys.API_KEYS_KEY in raw:
+        is_secret = api_keys.API_KEYS_KEY not in plain_text
+        faults += api_keys.faults(raw[api_keys.API_KEYS_KEY], is_secret=is_secret)
+    sections = {key: _decode(value) for key, value in raw.items() if key not in SECRET_KEYS}
     settings, shape_faults = _parse_shape(sections)
     faults += shape_faults
     if settings is not None:
         faults += [fault for fault in check(settings) if not _is_about_a_repair(fault, shape_faults)]
-        faults += _token_twice(raw, settings)
+        faults += [*_token_twice(raw, settings), *check_api_keys(settings, api_keys.API_KEYS_KEY in raw)]
     if faults or settings is None:
         raise ConfigurationError(faults)
     return settings
@@ -197,8 +207,8 @@ def _is_about_a_repair(fault: Fault, shape_faults: Sequence[Fault]) -> bool:
     return any(path.startswith(fault.path) or fault.path.startswith(path) for path in repaired)
 
 
-def _token_faults(raw: Mapping[str, str], token_is_secret: bool) -> list[Fault]:
-    if HF_TOKEN_KEY not in raw or token_is_secret:
+def _token_faults(raw: Mapping[str, str], plain_text: Collection[str]) -> list[Fault]:
+    if HF_TOKEN_KEY not in raw or HF_TOKEN_KEY not in plain_text:
         return []
     fix = f"pulumi config set --secret {HF_TOKEN_KEY}, and revoke the token that was written in clear"
     return [Fault(HF_TOKEN_KEY, "a value in plain text", "a secret", fix)]

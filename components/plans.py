@@ -1,16 +1,20 @@
 """From settings to plans: what each model server will be, with everything derived that the domain derives."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.addresses import MONITORING_NAMESPACE
 from components.checks import to_model
-from components.deployment import MODEL_PATH, ServingPlan
+from components.deployment import MODEL_PATH, ServingPlan, selector
+from components.edges.plan import EdgePlan, Route
 from components.platform_checks import installs_scheduler_extension
 from components.settings import Settings
 from components.settings.accelerator import AcceleratorSettings
 from components.settings.charts import ChartsSettings
+from components.settings.edge import EdgeSettings, LimitsSettings
 from components.settings.serving import ServingSettings
 from neuron.artifact import artifact
+from neuron.edge import concurrency_limit, deregistration_seconds
 from neuron.images import image_line, model_arguments
 from neuron.instances import InstanceType, instance_type
 from neuron.memory import container_memory_gib
@@ -38,6 +42,36 @@ def accelerator_plans(settings: Settings) -> tuple[AcceleratorPlan, ...]:
 def serving_plans(settings: Settings) -> tuple[ServingPlan, ...]:
     """The plan of every model server of a stack whose settings were checked."""
     return tuple(_plan(serving, settings) for serving in settings.serving)
+
+
+def edge_plan(settings: Settings, plans: Sequence[ServingPlan]) -> EdgePlan | None:
+    """The plan of what stands before these servers; None where nothing does."""
+    edge = settings.edge
+    if edge is None or edge.kind == "none":
+        return None
+    by_name = {serving.name: serving for serving in settings.serving}
+    routes = [_route(plan, by_name[plan.name], edge, alone=len(plans) == 1) for plan in plans]
+    installs = edge.load_balancer_controller
+    return EdgePlan(
+        settings=edge,
+        charts=settings.charts,
+        routes=tuple(routes),
+        installs_controller=settings.cluster.mode == "create" if installs is None else installs,
+    )
+
+
+def _route(plan: ServingPlan, serving: ServingSettings, edge: EdgeSettings, *, alone: bool) -> Route:
+    limits = edge.limits or LimitsSettings()
+    hostname = edge.hostname if alone or edge.hostname is None else f"{plan.name}.{edge.hostname}"
+    return Route(
+        server=plan.name,
+        namespace=plan.namespace,
+        selector=selector(plan),
+        hostname=hostname,
+        concurrency=concurrency_limit(plan.replicas, plan.model.max_num_seqs, limits.queue_factor),
+        timeout_seconds=serving.longest_request_seconds,
+        deregistration_seconds=deregistration_seconds(plan.rollout.drain),
+    )
 
 
 def publishes(serving: ServingSettings, settings: Settings) -> bool:

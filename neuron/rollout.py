@@ -67,9 +67,14 @@ class Drain:
     grace_seconds: int
 
     @property
+    def serving_seconds(self) -> int:
+        """Seconds from deletion until a longest request that was in flight is served."""
+        return self.pre_stop_seconds + (self.shutdown_timeout_seconds or 0)
+
+    @property
     def stop_seconds(self) -> int:
         """Seconds from deletion until the chip is free, when a longest request was in flight."""
-        return self.pre_stop_seconds + (self.shutdown_timeout_seconds or 0) + EXIT_SECONDS
+        return self.serving_seconds + EXIT_SECONDS
 
 
 @dataclass(frozen=True)

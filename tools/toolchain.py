@@ -30,7 +30,7 @@ def printed_version(executable: Path, argument: str = "--version") -> str:
 
 def _egctl_version(executable: Path) -> str:
     """What egctl says without a cluster."""
-    command = [executable, "version", "--remote=false"]
+    command = [str(executable), "version", "--remote=false"]
     return subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False).stdout
 
 

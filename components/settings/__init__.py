@@ -5,6 +5,7 @@ from pydantic import Field
 from components.settings.accelerator import AcceleratorSettings
 from components.settings.charts import ChartsSettings
 from components.settings.cluster import ClusterSettings
+from components.settings.edge import EdgeSettings
 from components.settings.model_cache import ModelCacheSettings
 from components.settings.node_groups import NodeGroupSettings, QuotasSettings
 from components.settings.serving import ServingSettings
@@ -23,6 +24,7 @@ class Settings(Section):
     serving: tuple[ServingSettings, ...] = Field(default=(), strict=False)
     model_cache: ModelCacheSettings | None = None
     accelerator: AcceleratorSettings | None = None
+    edge: EdgeSettings | None = None
     charts: ChartsSettings = ChartsSettings()
     quotas: QuotasSettings = QuotasSettings()
 

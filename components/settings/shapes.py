@@ -50,6 +50,17 @@ SecretArn = Annotated[
         "the whole ARN of a secret in AWS Secrets Manager, with the six characters at its end",
     ),
 ]
+CertificateArn = Annotated[
+    str, _matching(r"arn:aws[-a-z]*:acm:[-a-z0-9]+:[0-9]{12}:certificate/\S+", "the ARN of a certificate in ACM")
+]
+# Each part a DNS label; a wildcard would let in requests that nobody meant.
+Hostname = Annotated[
+    str,
+    _matching(
+        r"(?=.{1,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a DNS name in lower case, such as llm.example.com",
+    ),
+]
 TaggedImage = Annotated[
     str, _matching(r"\S+:v1\.[0-9]{2}\S*", "an image with a tag that begins with its version, v1.36...")
 ]

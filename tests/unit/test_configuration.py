@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -44,11 +44,11 @@ def changed(changes: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def lines(changes: Mapping[str, Any], *, token_is_secret: bool = True) -> list[str]:
+def lines(changes: Mapping[str, Any], *, plain_text: Collection[str] = ()) -> list[str]:
     """The lines that a person reads for GOOD with these changes."""
     values = {key: json.dumps(value) for key, value in changed(changes).items()}
     with pytest.raises(ConfigurationError) as failure:
-        parse_settings(values, token_is_secret=token_is_secret)
+        parse_settings(values, plain_text)
     return str(failure.value).splitlines()
 
 
@@ -203,7 +203,7 @@ def test_two_servers_of_one_name_are_refused() -> None:
 
 
 def test_a_token_in_plain_text_is_refused_and_not_repeated() -> None:
-    (line,) = lines({"hfToken": TOKEN}, token_is_secret=False)
+    (line,) = lines({"hfToken": TOKEN}, plain_text=["hfToken"])
     assert line.startswith("hfToken: found a value in plain text; allowed: a secret; fix: pulumi config set --secret")
     assert TOKEN not in line
 

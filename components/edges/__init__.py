@@ -1,0 +1,1 @@
+"""The kinds of edge: pure builders, one a file, and the plan that they share."""

@@ -1,0 +1,137 @@
+"""The AWS Load Balancer Controller: it makes the Network Load Balancers that Services ask for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+
+from components.charts import install_release
+from components.cluster import Cluster
+from components.roles import pod_role
+from components.settings.charts import ChartsSettings
+from components.tags import stack_tags
+
+NAMESPACE = "kube-system"
+CHART = "load-balancer-controller"
+SERVICE_ACCOUNT = "aws-load-balancer-controller"
+# The controller marks with it all that it makes, for the cluster that it makes it for.
+_CLUSTER_TAG = "elbv2.k8s.aws/cluster"
+_LOAD_BALANCERS = "arn:aws:elasticloadbalancing:*:*:loadbalancer/net/*/*"
+_LISTENERS = "arn:aws:elasticloadbalancing:*:*:listener/net/*/*/*"
+_TARGET_GROUPS = "arn:aws:elasticloadbalancing:*:*:targetgroup/*/*"
+_CREATE_ACTIONS = ["CreateLoadBalancer", "CreateTargetGroup", "CreateListener"]
+_SECURITY_GROUPS = "arn:aws:ec2:*:*:security-group/*"
+
+
+class LoadBalancerController(pulumi.ComponentResource):
+    """The controller's chart and role. Services with its load balancers depend on this layer, so they go before it."""
+
+    def __init__(
+        self, eks_name: str, cluster: Cluster, charts: ChartsSettings, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Register both; a pod gets its role when it starts, so the role comes first."""
+        super().__init__("neuron-serving:index:LoadBalancerController", "load-balancer-controller", {}, opts)
+        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
+        child = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed)
+        role, policies = pod_role("load-balancer-controller", self, statements=statements(eks_name))
+        association = aws.eks.PodIdentityAssociation(
+            "load-balancer-controller",
+            cluster_name=eks_name,
+            namespace=NAMESPACE,
+            service_account=SERVICE_ACCOUNT,
+            role_arn=role.arn,
+            tags=stack_tags("load-balancer-controller"),
+            opts=child,
+        )
+        deployed = pulumi.ResourceOptions(provider=cluster.provider, depends_on=[*policies, association])
+        install_release(CHART, NAMESPACE, chart_values(eks_name), charts, pulumi.ResourceOptions.merge(child, deployed))
+        self.register_outputs({})
+
+
+def chart_values(eks_name: str) -> dict[str, Any]:
+    """Values of the controller's chart: Network Load Balancers alone, and only for Services that name its class."""
+    return {
+        "clusterName": eks_name,
+        "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
+        # Whoever means another controller's load balancer must not get one of this.
+        "enableServiceMutatorWebhook": False,
+        "createIngressClassResource": False,
+        "enableShield": False,
+        "enableWaf": False,
+        "enableWafv2": False,
+    }
+
+
+def statements(eks_name: str) -> list[dict[str, object]]:
+    """What the controller may do: read all, and change what carries the cluster's tag.
+
+    After the controller's own policy, which also allows Application Load Balancers and every cluster's objects.
+    https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/installation/
+    """
+    requested = _tagged("aws:RequestTag", eks_name)
+    ours = _tagged("aws:ResourceTag", eks_name)
+    creates = {"ec2:CreateAction": "CreateSecurityGroup", f"aws:RequestTag/{_CLUSTER_TAG}": eks_name}
+    return [
+        _allow(["ec2:Describe*", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:Describe*"]),
+        _allow(["acm:DescribeCertificate", "acm:ListCertificates"]),
+        _allow(
+            ["iam:CreateServiceLinkedRole"],
+            condition={"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
+        ),
+        # Creating one needs the right on the VPC too; rules also go into the nodes' group, which others tagged.
+        _allow(
+            ["ec2:CreateSecurityGroup", "ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"],
+        ),
+        _allow(["ec2:CreateTags"], _SECURITY_GROUPS, {"StringEquals": creates}),
+        _allow(["ec2:CreateTags", "ec2:DeleteTags", "ec2:DeleteSecurityGroup"], _SECURITY_GROUPS, ours),
+        _allow(["elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"], "*", requested),
+        _allow(
+            ["elasticloadbalancing:AddTags"],
+            [_LOAD_BALANCERS, _TARGET_GROUPS, _LISTENERS],
+            {"StringEquals": {"elasticloadbalancing:CreateAction": _CREATE_ACTIONS}},
+        ),
+        _allow(
+            ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
+            [_LOAD_BALANCERS, _TARGET_GROUPS, _LISTENERS],
+            ours,
+        ),
+        _allow(
+            [
+                "elasticloadbalancing:DeleteLoadBalancer",
+                "elasticloadbalancing:DeleteTargetGroup",
+                "elasticloadbalancing:ModifyLoadBalancerAttributes",
+                "elasticloadbalancing:ModifyTargetGroup",
+                "elasticloadbalancing:ModifyTargetGroupAttributes",
+                "elasticloadbalancing:RegisterTargets",
+                "elasticloadbalancing:DeregisterTargets",
+                "elasticloadbalancing:SetIpAddressType",
+                "elasticloadbalancing:SetSecurityGroups",
+                "elasticloadbalancing:SetSubnets",
+            ],
+            [_LOAD_BALANCERS, _TARGET_GROUPS],
+            ours,
+        ),
+        _allow(
+            [
+                "elasticloadbalancing:AddListenerCertificates",
+                "elasticloadbalancing:CreateListener",
+                "elasticloadbalancing:DeleteListener",
+                "elasticloadbalancing:ModifyListener",
+                "elasticloadbalancing:ModifyListenerAttributes",
+                "elasticloadbalancing:RemoveListenerCertificates",
+            ],
+            [_LOAD_BALANCERS, _LISTENERS],
+        ),
+    ]
+
+
+def _tagged(key: str, eks_name: str) -> dict[str, object]:
+    return {"StringEquals": {f"{key}/{_CLUSTER_TAG}": eks_name}}
+
+
+def _allow(
+    actions: list[str], resources: str | list[str] = "*", condition: Mapping[str, object] | None = None
+) -> dict[str, object]:
+    statement: dict[str, object] = {"Effect": "Allow", "Action": actions, "Resource": resources}
+    return statement if condition is None else {**statement, "Condition": condition}
