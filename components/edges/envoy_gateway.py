@@ -26,8 +26,9 @@ _LISTENER = "clients"
 CLIENT_HEADER = "x-client-id"
 # Envoy marks with it what a circuit breaker refuses, and nothing else that it answers 503 (docs/adr/0022).
 _OVERLOADED_HEADER = "x-envoy-overloaded"
-# What Envoy tells clients about servers, switched on together with the mark.
-_INTERNAL_HEADERS = (_OVERLOADED_HEADER, "x-envoy-upstream-service-time", "x-envoy-attempt-count")
+# What Envoy tells clients about servers, switched on together with the mark. The mark itself has to stay: headers are
+# removed before responses are overridden.
+_INTERNAL_HEADERS = ("x-envoy-upstream-service-time", "x-envoy-attempt-count")
 # A body of a mebibyte takes a second at 8 Mbit/s: whoever needs longer holds a slot that others wait for.
 _REQUEST_RECEIVED_SECONDS = 60
 _HEADERS_RECEIVED_SECONDS = 10
