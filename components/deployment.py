@@ -36,7 +36,8 @@ class ServingPlan:
 
     `scheduler` is the name of the scheduler that places the pods, None for the cluster's own.
     `token_secret` names a Secret that exists already, `token_secret_arn` one of AWS Secrets Manager; both are None
-    where the stack's own token is used, or none at all. `callers` are namespaces beside its own whose pods may call it.
+    where the stack's own token is used, or none at all. `callers` are namespaces beside its own whose pods may call it;
+    with `called_from_outside` a load balancer sends clients' connections straight to the pods.
     `publishes` says whether a Job publishes the artifact before the pods look for it.
     """
 
@@ -58,6 +59,7 @@ class ServingPlan:
     scheduler: str | None = None
     token_secret_arn: str | None = None
     callers: tuple[str, ...] = ()
+    called_from_outside: bool = False
 
     @property
     def downloads(self) -> bool:

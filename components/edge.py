@@ -14,7 +14,7 @@ from components.namespace import Namespace
 
 
 class Edge(pulumi.ComponentResource):
-    """The edge of a stack. `urls` is what clients of each server call; None where only AWS knows the name.
+    """The edge of a stack. `urls` is what clients of each server call: None, or empty in a preview, where only AWS knows.
 
     When a stack is destroyed, load balancers go while the controller that removes them still runs: Pulumi waits for a
     namespace until all in it is gone, and for a Service until its load balancer is.
@@ -96,8 +96,8 @@ class Edge(pulumi.ComponentResource):
             opts=self._child,
         )
         scheme = "https" if self._plan.is_https else "http"
-        host = service.status.load_balancer.ingress[0].hostname
-        return pulumi.Output.concat(scheme, "://", host, f":{self._plan.port}/v1")
+        hosts = service.status.apply(_hosts)
+        return hosts.apply(lambda found: f"{scheme}://{found[0]}/v1" if found else "")
 
     def _namespace(self, name: str) -> pulumi.Output[str]:
         namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=self._child)
@@ -133,3 +133,9 @@ class Edge(pulumi.ComponentResource):
 
 def _needed(opts: pulumi.ResourceOptions | None) -> "pulumi.Input[list[pulumi.Input[pulumi.Resource]]] | None":
     return opts.depends_on if opts else None  # type: ignore[return-value]
+
+
+def _hosts(status: kubernetes.core.v1.outputs.ServiceStatus | None) -> list[str]:
+    """The names of a Service's load balancer; none in a preview."""
+    balancer = status.load_balancer if status else None
+    return [one.hostname for one in balancer.ingress or [] if one.hostname] if balancer else []

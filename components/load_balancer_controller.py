@@ -56,6 +56,7 @@ def chart_values(eks_name: str) -> dict[str, Any]:
         "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
         # Whoever means another controller's load balancer must not get one of this.
         "enableServiceMutatorWebhook": False,
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}},
         "createIngressClassResource": False,
         "enableShield": False,
         "enableWaf": False,

@@ -25,10 +25,16 @@ def server_policy_spec(plan: ServingPlan) -> networking.NetworkPolicySpecArgsDic
     namespaces: list[networking.NetworkPolicyPeerArgsDict] = [
         {"namespace_selector": {"match_labels": {_NAMESPACE_NAME: name}}} for name in plan.callers
     ]
+    # The load balancer's own rules keep others out; its health checks come from addresses that nobody can state.
+    outside: list[networking.NetworkPolicyPeerArgsDict] = (
+        [{"ip_block": {"cidr": "0.0.0.0/0"}}] if plan.called_from_outside else []
+    )
     return {
         "pod_selector": {"match_labels": selector(plan)},
         "policy_types": ["Ingress", "Egress"],
-        "ingress": [{"from_": [{"pod_selector": {}}, *namespaces], "ports": [{"protocol": "TCP", "port": "http"}]}],
+        "ingress": [
+            {"from_": [{"pod_selector": {}}, *namespaces, *outside], "ports": [{"protocol": "TCP", "port": "http"}]}
+        ],
         "egress": _egress(downloads=plan.downloads),
     }
 

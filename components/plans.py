@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.addresses import MONITORING_NAMESPACE
+from components.addresses import EDGE_NAMESPACES, MONITORING_NAMESPACE
 from components.checks import to_model
 from components.deployment import MODEL_PATH, ServingPlan, selector
 from components.edges.plan import EdgePlan, Route
@@ -60,6 +60,12 @@ def edge_plan(settings: Settings, plans: Sequence[ServingPlan]) -> EdgePlan | No
     )
 
 
+def _edge_namespaces(settings: Settings) -> tuple[str, ...]:
+    """Where the proxies run that call the servers."""
+    kind = settings.edge.kind if settings.edge else "none"
+    return (EDGE_NAMESPACES[kind],) if kind in EDGE_NAMESPACES else ()
+
+
 def _route(plan: ServingPlan, serving: ServingSettings, edge: EdgeSettings, *, alone: bool) -> Route:
     limits = edge.limits or LimitsSettings()
     hostname = edge.hostname if alone or edge.hostname is None else f"{plan.name}.{edge.hostname}"
@@ -110,7 +116,8 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         start=situation.start,
         token_secret=serving.hf_token_secret,
         token_secret_arn=serving.hf_token_secret_arn,
-        callers=(MONITORING_NAMESPACE, *serving.allow_from),
+        callers=(MONITORING_NAMESPACE, *_edge_namespaces(settings), *serving.allow_from),
+        called_from_outside=settings.edge is not None and settings.edge.kind == "nlb",
         rollout=derive_rollout(situation),
         scheduler=_scheduler(chips, pool.instance, settings),
     )

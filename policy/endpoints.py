@@ -30,14 +30,18 @@ _PRIVATE_CLASS_WORDS = ("internal", "private")
 
 
 def is_open_load_balancer(service: Manifest) -> bool:
-    """Whether a Service has a load balancer that everyone on the Internet may reach, as far as it tells.
-
-    What is not known yet closes it; it has been noted as not seen.
-    """
+    """Whether a Service has a load balancer that everyone on the Internet may reach, as far as it tells."""
     spec = service.node.at("spec")
     if not service.is_a("", "Service") or spec.at("type").text() != "LoadBalancer":
         return False
-    notes = annotations(service)
+    return is_open_service(spec, annotations(service))
+
+
+def is_open_service(spec: Node, notes: Node) -> bool:
+    """Whether everyone on the Internet may reach the load balancer of a Service with this spec and these annotations.
+
+    What is not known yet closes it; it has been noted as not seen.
+    """
     if notes.is_unknown() or _restricts(spec.at("loadBalancerSourceRanges"), notes.at(_SOURCE_RANGES)):
         return False
     if _word(notes, _SCHEME) == _INTERNET_FACING:

@@ -1,10 +1,11 @@
 """guarded-endpoint: what the Internet sends to a server passes something that limits and asks who it is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pulumi_policy import Severity
 
 from policy.endpoints import annotations, backends, is_open_ingress, is_open_load_balancer, selects
+from policy.gateways import Gateways, route_backends
 from policy.manifests import Manifest, ObjectKey, manifests
 from policy.resources import Stack
 from policy.rule import Rule, Violation
@@ -43,7 +44,7 @@ _FIX = "make the load balancer internal, limit its source ranges, or put a gatew
 
 
 def judge_stack(stack: Stack) -> Iterator[Violation]:
-    """One violation for each open Service or Ingress whose next hop is a server."""
+    """One violation for each open Service, Ingress or HTTPRoute whose next hop is a server."""
     servers = [
         workload
         for resource in stack.resources
@@ -52,18 +53,21 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
     ]
     objects = [one for resource in stack.resources for one in manifests(resource)] if servers else []
     services = {one.key: one for one in objects if one.is_a("", "Service")}
+    gateways = Gateways(objects)
     for manifest in objects:
         if is_open_load_balancer(manifest):
             yield from _points_at_server(manifest, [manifest], servers)
         elif is_open_ingress(manifest) and not _is_guarded(manifest):
-            yield from _points_at_server(manifest, list(_services_behind(manifest, services)), servers)
+            behind = [(manifest.namespace, name) for name in backends(manifest)]
+            yield from _points_at_server(manifest, _named(behind, services), servers)
+        elif gateways.is_open(manifest) and not gateways.is_guarded(manifest):
+            yield from _points_at_server(manifest, _named(route_backends(manifest), services), servers)
 
 
-def _services_behind(ingress: Manifest, services: Mapping[ObjectKey, Manifest]) -> Iterator[Manifest]:
-    for name in backends(ingress):
-        service = services.get((ingress.namespace, "Service", name))
-        if service is not None:
-            yield service
+def _named(names: Iterable[tuple[str, str]], services: Mapping[ObjectKey, Manifest]) -> list[Manifest]:
+    """The Services of these namespaces and names, as far as the stack has them."""
+    keys = [(namespace, "Service", name) for namespace, name in names]
+    return [services[key] for key in keys if key in services]
 
 
 def _points_at_server(
@@ -102,7 +106,7 @@ RULE = Rule(
     remediation=(
         "Put a gateway in front that answers 429 beyond a limit, wants an API key and passes /v1/* only.",
         "Give the server's own Service the type ClusterIP, or an internal load balancer.",
-        "An Ingress needs annotations for both a limit and authentication.",
+        "An Ingress needs annotations for both a limit and authentication, a route of Envoy Gateway a policy for each.",
     ),
     judge_stack=judge_stack,
 )

@@ -34,15 +34,34 @@ def p99_seconds(answers: Sequence[Answer]) -> float:
     return sorted(answer.seconds for answer in answers)[max(0, len(answers) * 99 // 100 - 1)]
 
 
+@dataclass(frozen=True)
+class Request:
+    """What is sent; the path as it stands: nothing is normalised on this side."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: Mapping[str, object] | None = None
+
+
+def completion(url: str, headers: Mapping[str, str], body: Mapping[str, object]) -> Request:
+    """A request for a completion."""
+    return Request("POST", f"{url}/v1/completions", headers, body)
+
+
+def send(requests: Sequence[Request]) -> list[Answer]:
+    """The answers to these requests, all sent at once."""
+    return asyncio.run(_all(requests))
+
+
 def get(url: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """One GET, with the path as it stands: nothing is normalised on this side."""
-    return asyncio.run(_all([_Request("GET", url, headers or {})]))[0]
+    """The answer to one GET."""
+    return send([Request("GET", url, headers or {})])[0]
 
 
 def complete(url: str, headers: Mapping[str, str], *bodies: Mapping[str, object]) -> list[Answer]:
     """A completion for each body, all started at once."""
-    requests = [_Request("POST", f"{url}/v1/completions", headers, body) for body in bodies]
-    return asyncio.run(_all(requests))
+    return send([completion(url, headers, body) for body in bodies])
 
 
 def keep_asking(url: str, headers: Mapping[str, str], clients: int, seconds: float) -> list[Answer]:
@@ -50,28 +69,20 @@ def keep_asking(url: str, headers: Mapping[str, str], clients: int, seconds: flo
     return asyncio.run(_keep_asking(url, headers, clients, seconds))
 
 
-@dataclass(frozen=True)
-class _Request:
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: Mapping[str, object] | None = None
-
-
-async def _all(requests: Sequence[_Request]) -> list[Answer]:
+async def _all(requests: Sequence[Request]) -> list[Answer]:
     async with _session() as session:
         return list(await asyncio.gather(*(_send(session, request) for request in requests)))
 
 
 async def _keep_asking(url: str, headers: Mapping[str, str], clients: int, seconds: float) -> list[Answer]:
-    request = _Request("POST", f"{url}/v1/completions", headers, USUAL)
+    request = completion(url, headers, USUAL)
     deadline = time.monotonic() + seconds
     async with _session() as session:
         loops = await asyncio.gather(*(_ask_until(session, request, deadline) for _ in range(clients)))
     return [answer for answers in loops for answer in answers]
 
 
-async def _ask_until(session: aiohttp.ClientSession, request: _Request, deadline: float) -> list[Answer]:
+async def _ask_until(session: aiohttp.ClientSession, request: Request, deadline: float) -> list[Answer]:
     answers = []
     while time.monotonic() < deadline:
         answers.append(await _send(session, request))
@@ -85,7 +96,7 @@ def _session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)
 
 
-async def _send(session: aiohttp.ClientSession, request: _Request) -> Answer:
+async def _send(session: aiohttp.ClientSession, request: Request) -> Answer:
     started = time.monotonic()
     async with session.request(
         request.method, URL(request.url, encoded=True), headers=request.headers, json=request.body

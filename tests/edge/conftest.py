@@ -57,13 +57,17 @@ def egctl() -> Path:
     return toolchain.ensure(["egctl"]).path("egctl")
 
 
+@pytest.fixture(scope="session")
+def kinds(egctl: Path) -> dict[str, Kind]:
+    """The kinds of edge that read requests, by name."""
+    envoy = Kind("envoy-gateway", bearer, lambda made, ports, folder: running_envoy(made, ports, egctl, folder))
+    return {kind.name: kind for kind in (envoy, Kind("ingress-nginx", basic, running_nginx))}
+
+
 @pytest.fixture(scope="session", params=["envoy-gateway", "ingress-nginx"])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    """Each kind of edge that reads requests."""
-    if request.param == "ingress-nginx":
-        return Kind(request.param, basic, running_nginx)
-    egctl: Path = request.getfixturevalue("egctl")
-    return Kind(request.param, bearer, lambda made, ports, folder: running_envoy(made, ports, egctl, folder))
+def kind(request: pytest.FixtureRequest, kinds: dict[str, Kind]) -> Kind:
+    """Each of them."""
+    return kinds[request.param]
 
 
 @pytest.fixture(scope="session")

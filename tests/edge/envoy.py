@@ -28,7 +28,7 @@ def translate(plan: EdgePlan, egctl: Path, directory: Path) -> dict[str, Any]:
     """
     file = directory / "objects.yaml"
     file.write_text(yaml.safe_dump_all(objects(plan)), encoding="utf-8")
-    command = [egctl, "experimental", "translate", "--from=gateway-api", "--to=xds", "--type=all", "--output=json"]
+    command = [str(egctl), "experimental", "translate", "--from=gateway-api", "--to=xds", "--type=all", "--output=json"]
     result = subprocess.run(
         [*command, "--add-missing-resources", f"--file={file}"], capture_output=True, text=True, check=False
     )

@@ -68,7 +68,7 @@ class Recorder(mocks.Mocks):
         """
         return [
             f"{chart.name}: {error.json_path}: {error.message}"
-            for chart in self.of_type("helm.sh/v4:Chart")
+            for chart in [*self.of_type("helm.sh/v4:Chart"), *self.of_type("helm.sh/v3:Release")]
             for error in values_schema(chart.name).iter_errors(plain(chart.inputs.get("values", {})))
         ]
 
@@ -104,20 +104,22 @@ def local_stack(tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def run_program() -> Callable[..., Recorder]:
-    """Run `__main__.py` with these configuration values (and a secret token, if one is given)."""
+    """Run `__main__.py` with these configuration values (and a secret token or other secrets, if any are given)."""
 
     def run(
-        values: Mapping[str, Any], token: str | None = None, outputs: dict[str, dict[str, Any]] | None = None
+        values: Mapping[str, Any],
+        token: str | None = None,
+        outputs: dict[str, dict[str, Any]] | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> Recorder:
         recorder = Recorder()
         recorder.outputs = outputs or {}
         configuration = {f"{PROJECT}:{key}": json.dumps(value) for key, value in values.items() if ":" not in key}
         configuration |= {key: value for key, value in values.items() if ":" in key}
-        secrets = []
+        secret = {f"{PROJECT}:{key}": value for key, value in (secrets or {}).items()}
         if token is not None:
-            configuration[f"{PROJECT}:hfToken"] = token
-            secrets = [f"{PROJECT}:hfToken"]
-        pulumi.runtime.set_all_config(configuration, secrets)
+            secret[f"{PROJECT}:hfToken"] = token
+        pulumi.runtime.set_all_config({**configuration, **secret}, list(secret))
         mocks.set_mocks(recorder, project=PROJECT, stack="local")
         pulumi.runtime.test(run_main)()  # type: ignore[no-untyped-call]
         assert not recorder.refused_chart_values()

@@ -62,8 +62,8 @@ def test_good_values_are_taken() -> None:
     [
         (
             {"sevring": []},
-            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, charts, "
-            "quotas; "
+            "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, edge, "
+            "charts, quotas; "
             "fix: remove it or correct its spelling",
         ),
         (
