@@ -14,7 +14,7 @@ from components.namespace import Namespace
 
 
 class Edge(pulumi.ComponentResource):
-    """The edge of a stack. `urls` is what clients of each server call: None, or empty in a preview, where only AWS knows.
+    """The edge of a stack. `urls` is what clients of each server call; None, or empty, where only AWS knows the name.
 
     When a stack is destroyed, load balancers go while the controller that removes them still runs: Pulumi waits for a
     namespace until all in it is gone, and for a Service until its load balancer is.
