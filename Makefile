@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 INSTALLED := .venv/.installed
 STACK ?= local
+FORMAT ?= text
 
 .DEFAULT_GOAL := help
 .PHONY: help up down preview kubeconfig env tools test lint bench lock
@@ -17,13 +18,8 @@ up: $(INSTALLED) ## local control plane, then `pulumi up -s local` under the pol
 down: $(INSTALLED) ## end and remove all that `make up` made
 	@$(VENV)/python -m tools.rehearsal down
 
-preview: $(INSTALLED) ## `pulumi preview` of STACK under the policy pack; OFFLINE=1 asks stand-ins, no account
-ifeq ($(OFFLINE),1)
-	@$(VENV)/python -m tools.offline $(STACK)
-else
-	@eval "$$($(VENV)/python -m tools.environment)" && \
-	pulumi preview --stack $(STACK) --policy-pack policy --diff
-endif
+preview: $(INSTALLED) ## preview STACK under the policy pack; OFFLINE=1 asks no account, FORMAT=markdown makes a comment
+	@$(VENV)/python -m tools.preview "$(STACK)" --format $(FORMAT) $(if $(filter 1,$(OFFLINE)),--offline)
 
 kubeconfig: $(INSTALLED) ## path of the local control plane's kubeconfig
 	@$(VENV)/python -m tools.control_plane kubeconfig

@@ -1,7 +1,7 @@
 """The EC2 instance types with Neuron chips: what EC2 lists, and what is left of them for pods.
 
-Sources: AWS Neuron architecture pages and the Karpenter instance type reference (read 2026-08), prices on demand in
-us-east-1 on 2026-07-20, measured values from docs/measurements.md.
+Sources: AWS Neuron architecture pages and the Karpenter instance type reference (read 2026-08), prices of
+PRICE_BASIS, measured values from docs/measurements.md.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from neuron.errors import ImpossibleInputError
 CoreGeneration = Literal["v2", "v3"]
 QuotaFamily = Literal["inf", "trn"]
 
+PRICE_BASIS = "on demand in us-east-1, read 2026-07-20"
 # Chips are asked for whole: cores of a chip come with it, and Karpenter counts cores of trn2 wrongly.
 CHIP_RESOURCE = "aws.amazon.com/neuron"
 CORE_RESOURCE = "aws.amazon.com/neuroncore"

@@ -14,11 +14,13 @@ import tempfile
 from pathlib import Path
 
 from tools import toolchain as tools
-from tools.errors import ToolchainError
+from tools.errors import ToolchainError, report_error_line
 from tools.toolchain import Toolchain
 from tools.versions import ROOT, PinError
 
 STATE_DIRECTORY = ROOT / ".local"
+# Of Pulumi.yaml and the stack files: Pulumi writes into these, and the checkout stays clean.
+PROJECT_COPY = STATE_DIRECTORY / "project"
 
 
 def pulumi_environment(state_directory: Path, toolchain: Toolchain, kubeconfig: Path | None = None) -> dict[str, str]:
@@ -95,7 +97,7 @@ def _passphrase_file(file: Path) -> Path:
 def main() -> int:
     """Print export lines; progress goes to standard error."""
     try:
-        toolchain = tools.ensure(report=lambda line: print(line, file=sys.stderr, flush=True))
+        toolchain = tools.ensure(report=report_error_line)
         variables = pulumi_environment(STATE_DIRECTORY, toolchain)
     except (ToolchainError, PinError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """What the tools say to the person who runs them."""
 
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,3 +15,8 @@ class ToolchainError(Exception):
 def report_line(line: str) -> None:
     """Progress on standard output, at once even when that is a pipe."""
     print(line, flush=True)
+
+
+def report_error_line(line: str) -> None:
+    """Progress on standard error, where standard output is for the result."""
+    print(line, file=sys.stderr, flush=True)

@@ -116,6 +116,7 @@ def _put_provider_schema(source: Path, go: Go) -> None:
 
 _PULUMI_MODULE = "github.com/pulumi/pulumi/pkg/v3"
 _KUBERNETES_MODULE = "k8s.io/kubernetes"
+_ACTIONLINT_MODULE = "github.com/rhysd/actionlint"
 _PROMETHEUS_MODULE = "github.com/prometheus/prometheus"
 _ENVOY_GATEWAY_MODULE = "github.com/envoyproxy/gateway"
 
@@ -157,6 +158,12 @@ BUILDS = (
         ),
         stamps=(Stamp("k8s.io/component-base/version.gitVersion", _KUBERNETES_MODULE),),
         expected_minutes=5,
+    ),
+    GoBuild(
+        name="actionlint",
+        executables=(Executable("actionlint", f"{_ACTIONLINT_MODULE}/cmd/actionlint", _ACTIONLINT_MODULE),),
+        stamps=(Stamp("github.com/rhysd/actionlint.version", _ACTIONLINT_MODULE),),
+        expected_minutes=1,
     ),
     GoBuild(
         name="prometheus",

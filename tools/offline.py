@@ -1,4 +1,4 @@
-"""`make preview STACK=... OFFLINE=1`: a preview without an AWS account, whose every answer is a stand-in's.
+"""What `make preview STACK=... OFFLINE=1` asks in place of an AWS account: every answer is a stand-in's.
 
 Pulumi state and plugins are in a folder of their own: what stands in here never does so elsewhere. Of the account it
 is taken that whatever the stack file names or pins exists, that nothing is in use, and that quotas suffice.
@@ -6,9 +6,6 @@ is taken that whatever the stack file names or pins exists, that nothing is in u
 
 import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,10 +20,10 @@ from stand_ins.aws_api import AwsStandIn, Reply, ec2_page, json_reply
 from stand_ins.kubeconfig import read_access
 from stand_ins.toolchain import with_stand_ins
 from tools import toolchain
-from tools.control_plane.plane import ControlPlane, ControlPlaneError
+from tools.control_plane.plane import ControlPlane
 from tools.environment import STATE_DIRECTORY, pulumi_environment
-from tools.errors import ToolchainError, report_line
-from tools.versions import ROOT, PinError
+from tools.errors import report_error_line
+from tools.stack_files import copy_project
 
 _DIRECTORY = STATE_DIRECTORY / "offline"
 _REGION = "us-west-2"
@@ -39,37 +36,18 @@ _AMI_DATE = "20260625"
 # Of a cluster that exists, unless the stack file says another.
 _KUBERNETES_VERSION = "1.36"
 
-_NOTICE = f"""OFFLINE: no account is asked. Stand-ins: the plugins aws and eks, the AWS API (moto), and the Helm charts.
+NOTICE = f"""OFFLINE: no account is asked. Stand-ins: the plugins aws and eks, the AWS API (moto), and the Helm charts.
 Names, ids and ARNs are made up; pinned versions are taken to exist; quotas are taken to be {_QUOTA_VCPUS} vCPUs."""
 
 
-class OfflineError(Exception):
-    """Why there is nothing to preview, in one line."""
-
-
-def preview(stack: str) -> int:
-    """Preview a stack under the policy pack; returns the exit code.
-
-    Raises:
-        OfflineError: no such stack file.
-    """
-    file = ROOT / "stacks" / f"Pulumi.{stack}.yaml"
-    if not file.exists():
-        known = ", ".join(sorted(path.name.split(".")[1] for path in file.parent.glob("Pulumi.*.yaml")))
-        raise OfflineError(f"STACK={stack} has no {file.relative_to(ROOT)}; the stacks are {known}")
-    print(_NOTICE, flush=True)
-    tools = with_stand_ins(toolchain.ensure())
-    with _control_plane(file) as kubeconfig, _account(file, kubeconfig) as account:
+@contextmanager
+def stand_ins(file: Path) -> Iterator[tuple[dict[str, str], Path]]:
+    """What stands in for the account of a stack, running: the environment for Pulumi, and the stack file to use."""
+    tools = with_stand_ins(toolchain.ensure(report=report_error_line))
+    with _control_plane(file) as kubeconfig, account(file, kubeconfig) as variables:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        environment = {**inherited, **pulumi_environment(_DIRECTORY, tools), **account}
-        copy = _copy_project(file)
-        selected = _pulumi(environment, "--cwd", str(copy.parent.parent), "stack", "select", "--create", stack)
-        if selected != 0:
-            return selected
-        options = ("--policy-pack", "policy", "--diff", "--config-file", str(copy))
-        exit_code = _pulumi(environment, "preview", "--stack", stack, *options)
-    print(_NOTICE, flush=True)
-    return exit_code
+        environment = {**inherited, **pulumi_environment(_DIRECTORY, tools), **variables}
+        yield environment, copy_project(_DIRECTORY / "project", file, _standing_in)
 
 
 def replies(stack_file: str) -> Mapping[str, Reply]:
@@ -130,10 +108,10 @@ def _control_plane(stack_file: Path) -> Iterator[Path | None]:
         return
     plane = ControlPlane(_DIRECTORY / "control-plane")
     try:
-        plane.start(report_line)
+        plane.start(report_error_line)
         yield plane.kubeconfig
     finally:
-        plane.stop(report_line)
+        plane.stop(report_error_line)
 
 
 def _existing_cluster(stack_file: Path) -> str | None:
@@ -144,7 +122,7 @@ def _existing_cluster(stack_file: Path) -> str | None:
 
 
 @contextmanager
-def _account(stack_file: Path, kubeconfig: Path | None) -> Iterator[dict[str, str]]:
+def account(stack_file: Path, kubeconfig: Path | None) -> Iterator[dict[str, str]]:
     """The AWS API, running, and the variables with which the AWS SDKs find it and no real account."""
     api = AwsStandIn()
     try:
@@ -196,43 +174,11 @@ def _cluster(name: str, stack_file: str, kubeconfig: Path, subnet_ids: list[str]
     return json_reply({"cluster": cluster})
 
 
-def _copy_project(stack_file: Path) -> Path:
-    """Copy Pulumi.yaml and the stack file, as Pulumi writes a salt into it; returns the copied stack file.
-
-    Secret values are encrypted for the real state: placeholders take their place.
-    """
-    project = _DIRECTORY / "project"
-    copy = project / "stacks" / stack_file.name
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / "Pulumi.yaml", project)
-    stack = yaml.safe_load(stack_file.read_text())
-    salt = yaml.safe_load(copy.read_text()).get("encryptionsalt") if copy.exists() else None
-    kept = {"encryptionsalt": salt} if salt else {}
+def _standing_in(stack: Mapping[str, Any]) -> dict[str, Any]:
+    """Secret values are encrypted for the real state: placeholders take their place, and stand-ins that of charts."""
     config = {key: _without_secret(value) for key, value in (stack.get("config") or {}).items()}
-    config["neuron-serving:charts"] = {"folder": str(CHARTS)}
-    copy.write_text(yaml.safe_dump({**kept, "config": config}, sort_keys=False))
-    return copy
+    return {"config": {**config, "neuron-serving:charts": {"folder": str(CHARTS)}}}
 
 
 def _without_secret(value: object) -> object:
     return "stand-in" if isinstance(value, dict) and value.keys() == {"secure"} else value
-
-
-def _pulumi(environment: Mapping[str, str], *arguments: str) -> int:
-    return subprocess.run(["pulumi", *arguments], cwd=ROOT, env=environment, check=False).returncode
-
-
-def main() -> int:
-    """Preview the stack that the command line names."""
-    if len(sys.argv) != 2:
-        print("usage: python -m tools.offline STACK", file=sys.stderr)
-        return 2
-    try:
-        return preview(sys.argv[1])
-    except (OfflineError, ToolchainError, PinError, ControlPlaneError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

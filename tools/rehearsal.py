@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import yaml
@@ -18,16 +17,14 @@ from tools.control_plane.nodes import Object
 from tools.control_plane.plane import ControlPlane, ControlPlaneError
 from tools.control_plane.stack_file import StackFileError, read_node_groups
 from tools.control_plane.status import format_status, read_status
-from tools.environment import STATE_DIRECTORY, pulumi_environment
+from tools.environment import PROJECT_COPY, STATE_DIRECTORY, pulumi_environment
 from tools.errors import ToolchainError, report_line
+from tools.pulumi_cli import run_pulumi
+from tools.stack_files import copy_project, holds_salt
 from tools.versions import ROOT, PinError
 
 STACK = "local"
 STACK_FILE = ROOT / "stacks" / f"Pulumi.{STACK}.yaml"
-# Pulumi writes the salt of the state's encryption into the stack file; a copy keeps the checkout clean.
-_COPY = STATE_DIRECTORY / "project"
-_COPIED_STACK_FILE = _COPY / "stacks" / STACK_FILE.name
-_SALT = "encryptionsalt"
 
 _NEXT = """Real: API server, scheduler, controllers, Pulumi engine and policy pack. Simulated: nodes, chips and vLLM.
 Look:    kubectl --kubeconfig "$(make -s kubeconfig)" get pods --all-namespaces
@@ -45,21 +42,12 @@ def up() -> int:
         shutil.rmtree(STATE_DIRECTORY / "state", ignore_errors=True)
     plane.start(report_line)
     environment = {**os.environ, **pulumi_environment(STATE_DIRECTORY, tools)}
-    _copy_project()
-    selected = _pulumi(environment, "--cwd", str(_COPY), "stack", "select", "--create", STACK)
+    copied = copy_project(PROJECT_COPY, STACK_FILE)
+    selected = run_pulumi(environment, "--cwd", str(PROJECT_COPY), "stack", "select", "--create", STACK)
     if selected != 0:
         return selected
-    deployed = _pulumi(
-        environment,
-        "up",
-        "--stack",
-        STACK,
-        "--yes",
-        "--policy-pack",
-        "policy",
-        "--config-file",
-        str(_COPIED_STACK_FILE),
-    )
+    options = ("--yes", "--policy-pack", "policy", "--config-file", str(copied))
+    deployed = run_pulumi(environment, "up", "--stack", STACK, *options)
     if deployed == 0:
         print(_summary(plane))
     return deployed
@@ -76,7 +64,7 @@ def down() -> int:
     """End the control plane and remove all that `up` made, but for a passphrase that the stack file depends on."""
     ControlPlane().stop(report_line)
     passphrase = STATE_DIRECTORY / "passphrase"
-    kept = passphrase.read_text() if passphrase.exists() and _SALT in STACK_FILE.read_text() else None
+    kept = passphrase.read_text() if passphrase.exists() and holds_salt(STACK_FILE) else None
     shutil.rmtree(STATE_DIRECTORY, ignore_errors=True)
     if kept is not None:
         STATE_DIRECTORY.mkdir(mode=0o700)
@@ -84,27 +72,6 @@ def down() -> int:
         passphrase.write_text(kept)
         report_line(f"kept the passphrase: {STACK_FILE.name} holds values that are encrypted with it")
     return 0
-
-
-def _pulumi(environment: dict[str, str], *arguments: str) -> int:
-    process = subprocess.Popen(["pulumi", *arguments], cwd=ROOT, env=environment)
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            # Ctrl-C reached Pulumi too: it cancels what it can, and a second one ends it.
-            continue
-
-
-def _copy_project() -> None:
-    """Copy Pulumi.yaml and the stack file, with the salt that Pulumi wrote into an earlier copy."""
-    _COPIED_STACK_FILE.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / "Pulumi.yaml", _COPY)
-    earlier = yaml.safe_load(_COPIED_STACK_FILE.read_text()) if _COPIED_STACK_FILE.exists() else {}
-    stack = yaml.safe_load(STACK_FILE.read_text())
-    if _SALT in earlier:
-        stack = {_SALT: earlier[_SALT], **stack}
-    _COPIED_STACK_FILE.write_text(yaml.safe_dump(stack, sort_keys=False))
 
 
 def _summary(plane: ControlPlane) -> str:

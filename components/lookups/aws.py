@@ -1,5 +1,6 @@
 """The account that look-ups ask: its clients, and every way not to get an answer as one clear line."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -77,7 +78,8 @@ class AwsError(Exception):
 def connect(region: str | None = None, profile: str | None = None) -> "Aws":
     """The account of the environment or of a profile; AwsError where there is no such profile or no region."""
     try:
-        return Aws(boto3.Session(region_name=region, profile_name=profile))
+        # boto3 itself does not read AWS_REGION, Pulumi's aws plugin does: both shall ask in the same region.
+        return Aws(boto3.Session(region_name=region or os.environ.get("AWS_REGION"), profile_name=profile))
     except exceptions.BotoCoreError as error:
         raise AwsError(f"{_one_line(error)}; {_NEW_KEYS}") from None
 

@@ -157,6 +157,8 @@ def test_no_region_says_where_to_set_it(monkeypatch: pytest.MonkeyPatch) -> None
         connect()
     assert one_line(error) == "no AWS region is set; set aws:region in the stack file, or AWS_REGION"
     assert connect("eu-west-1").region == "eu-west-1"
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    assert connect().region == "eu-central-1"
 
 
 @pytest.mark.usefixtures("stand_in")

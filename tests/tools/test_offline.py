@@ -57,11 +57,3 @@ def test_a_pinned_add_on_version_exists_and_one_that_is_not_pinned_is_plainly_ma
 def test_a_quota_is_granted_and_nothing_of_it_is_in_use(account: Aws) -> None:
     quota = live_quotas(account, [INFERENTIA], {})[INFERENTIA]
     assert (quota.vcpus, quota.used_by_others_vcpus) == (128, 0)
-
-
-def test_a_stack_that_does_not_exist_is_refused_with_those_that_do(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["offline", "nope"])
-    assert offline.main() == 1
-    assert "STACK=nope has no stacks/Pulumi.nope.yaml; the stacks are" in capsys.readouterr().err

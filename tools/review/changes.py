@@ -1,0 +1,98 @@
+"""What changes about a resource, one line a property."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from policy.values import UNKNOWN
+from tools.review.events import State, Step
+from tools.review.masking import masked
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
+_LATER = "(known after the update)"
+_LONGEST_VALUE = 120
+
+
+@dataclass(frozen=True)
+class PropertyChange:
+    """A property by its path, its text before and after; None where it is missing."""
+
+    path: str
+    old: str | None
+    new: str | None
+    forces_replacement: bool = False
+
+
+def property_changes(step: Step) -> tuple[PropertyChange, ...]:
+    """All properties that differ, those that force a replacement first; all properties of what is new or goes."""
+    old, new = _leaves(step.old), _leaves(step.new)
+    found = {
+        path: PropertyChange(path, old.get(path), new.get(path), _forces(step, path))
+        for path in dict.fromkeys([*old, *new])
+        if old.get(path) != new.get(path)
+    }
+    return tuple(sorted([*found.values(), *_unseen(step, found)], key=lambda one: not one.forces_replacement))
+
+
+def replacement_reasons(step: Step) -> tuple[PropertyChange, ...]:
+    """The properties that force a replacement; without values where these are told apart by the provider alone."""
+    forcing = [one for one in property_changes(step) if one.forces_replacement]
+    named = [_normal(reason) for reason in step.replace_reasons]
+    bare = [
+        PropertyChange(path, None, None, True) for path in named if not any(_within(one.path, path) for one in forcing)
+    ]
+    return (*forcing, *bare)
+
+
+def _unseen(step: Step, found: dict[str, PropertyChange]) -> Iterator[PropertyChange]:
+    """Differences that the provider sees and inputs do not show: of a secret, or against what it found in the cloud."""
+    if step.old is None or step.new is None:
+        return
+    outputs, inputs = _flat(masked(step.old.outputs)), _flat(masked(step.new.inputs))
+    for path in map(_normal, step.differences):
+        if not any(_within(known, path) for known in found):
+            old, new = outputs.get(path), inputs.get(path)
+            yield PropertyChange(path, old or "(other)", new or "(other)", _forces(step, path))
+
+
+def _forces(step: Step, path: str) -> bool:
+    reasons = [_normal(reason) for reason in step.replace_reasons]
+    reasons += [_normal(changed) for changed, kind in step.differences.items() if kind.endswith("-replace")]
+    return any(_within(path, reason) for reason in reasons)
+
+
+def _normal(path: str) -> str:
+    return path.removeprefix(".")
+
+
+def _within(path: str, other: str) -> bool:
+    """Whether one of two paths lies at or below the other."""
+    shorter, longer = sorted((path, other), key=len)
+    return longer.startswith(shorter) and longer[len(shorter) : len(shorter) + 1] in ("", ".", "[")
+
+
+def _leaves(state: State | None) -> dict[str, str]:
+    return {} if state is None else _flat(masked(state.inputs))
+
+
+def _flat(value: Any, path: str = "") -> dict[str, str]:
+    """Text by path of all that is no object and no list, or an empty one."""
+    if isinstance(value, dict) and value:
+        return {leaf: text for key in value for leaf, text in _flat(value[key], _below(path, key)).items()}
+    if isinstance(value, list) and value:
+        return {leaf: text for index, one in enumerate(value) for leaf, text in _flat(one, f"{path}[{index}]").items()}
+    return {path: _text(value)} if path else {}
+
+
+def _below(path: str, key: str) -> str:
+    step = key if _PLAIN_KEY.fullmatch(key) else f'["{key}"]'
+    return f"{path}{step}" if step.startswith("[") or not path else f"{path}.{step}"
+
+
+def _text(value: Any) -> str:
+    if value is UNKNOWN:
+        return _LATER
+    text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}... ({len(text)} characters)"
