@@ -75,7 +75,7 @@ def install(
 
 def install_release(
     key: str,
-    namespace: pulumi.Input[str],
+    namespace: str,
     values: Mapping[str, Any],
     settings: ChartsSettings,
     opts: pulumi.ResourceOptions,
@@ -83,7 +83,7 @@ def install_release(
     """Register a chart of the table as Helm itself would install it, as one resource.
 
     For charts that do not work as plain objects: those that need Helm's hooks, and those that make other certificates
-    each time they are rendered, which would be a change in every preview (docs/adr/0023).
+    each time they are rendered, which would be a change in every preview (docs/adr/0017).
     """
     source = chart_source(CHARTS[key], settings)
     return kubernetes.helm.v3.Release(

@@ -59,19 +59,21 @@ class Edge(pulumi.ComponentResource):
         return LoadBalancerController(cluster.eks_name or "", cluster, self._plan.charts, opts)
 
     def _envoy_gateway(self, keys: pulumi.Output[dict[str, str]] | None) -> None:
-        namespace = self._namespace(ENVOY_GATEWAY_NAMESPACE)
-        chart = charts.install_release(
-            envoy_gateway.CHART, namespace, envoy_gateway.chart_values(), self._plan.charts, self._child
+        self._namespace(ENVOY_GATEWAY_NAMESPACE)
+        values = envoy_gateway.chart_values()
+        self._wait_for(
+            charts.install_release(envoy_gateway.CHART, ENVOY_GATEWAY_NAMESPACE, values, self._plan.charts, self._child)
         )
-        self._wait_for(chart)
         for manifest in envoy_gateway.manifests(self._plan, self._key_secrets(keys)):
             self._wait_for(self._custom_resource(manifest))
 
     def _ingress_nginx(self, keys: pulumi.Output[dict[str, str]] | None) -> None:
         pulumi.log.warn(ingress_nginx.RETIRED, self)
-        namespace = self._namespace(INGRESS_NGINX_NAMESPACE)
+        self._namespace(INGRESS_NGINX_NAMESPACE)
         values = ingress_nginx.chart_values(self._plan)
-        self._wait_for(charts.install_release(ingress_nginx.CHART, namespace, values, self._plan.charts, self._child))
+        self._wait_for(
+            charts.install(ingress_nginx.CHART, INGRESS_NGINX_NAMESPACE, values, self._plan.charts, self._child)
+        )
         secrets = self._key_secrets(keys.apply(ingress_nginx.password_hashes) if keys is not None else None)
         for route in self._plan.routes:
             kubernetes.networking.v1.Ingress(
@@ -99,10 +101,8 @@ class Edge(pulumi.ComponentResource):
         hosts = service.status.apply(_hosts)
         return hosts.apply(lambda found: f"{scheme}://{found[0]}/v1" if found else "")
 
-    def _namespace(self, name: str) -> pulumi.Output[str]:
-        namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=self._child)
-        self._wait_for(namespace)
-        return namespace.metadata["name"]
+    def _namespace(self, name: str) -> None:
+        self._wait_for(kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=self._child))
 
     def _key_secrets(self, keys: pulumi.Output[dict[str, str]] | None) -> dict[str, pulumi.Input[str]]:
         """The name of the Secret with the keys in each namespace of a server."""

@@ -24,7 +24,7 @@ _CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
 NAME = "neuron-serving"
 _LISTENER = "clients"
 CLIENT_HEADER = "x-client-id"
-# Envoy marks with it what a circuit breaker refuses, and nothing else that it answers 503 (docs/adr/0022).
+# Envoy marks with it what a circuit breaker refuses, and nothing else that it answers 503 (docs/adr/0016).
 _OVERLOADED_HEADER = "x-envoy-overloaded"
 # What Envoy tells clients about servers, switched on together with the mark. The mark itself has to stay: headers are
 # removed before responses are overridden.

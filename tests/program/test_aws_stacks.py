@@ -126,6 +126,20 @@ class TestInf2Prod:
         assert cni == ["vpc-cni"]
         assert not [arn for arn in attached.values() if "FullAccess" in arn or "Administrator" in arn]
 
+    def test_a_gateway_is_before_the_servers_and_its_load_balancers_controller_before_it(
+        self, inf2_prod: Recorder
+    ) -> None:
+        releases = {one.name: one.inputs for one in inf2_prod.of_type("helm.sh/v3:Release")}
+        assert releases["envoy-gateway"]["chart"] == "oci://docker.io/envoyproxy/gateway-helm"
+        assert releases["load-balancer-controller"]["values"]["clusterName"] == "neuron-serving-local"
+        role = only(inf2_prod, ":PodIdentityAssociation", "load-balancer-controller")
+        assert role["serviceAccount"] == releases["load-balancer-controller"]["values"]["serviceAccount"]["name"]
+        (policy,) = [one for one in inf2_prod.resources if one.inputs.get("kind") == "BackendTrafficPolicy"]
+        # 2 replicas x 4 sequences x 2, shared by 2 proxies.
+        assert policy.inputs["spec"]["circuitBreaker"]["maxParallelRequests"] == 8
+        names = [one.name for one in inf2_prod.resources]
+        assert names.index("load-balancer-controller") < names.index("envoy-gateway")
+
     def test_the_chart_is_pinned_and_the_recovery_has_its_role(self, inf2_prod: Recorder) -> None:
         chart = only(inf2_prod, "helm.sh/v4:Chart")
         assert chart["chart"] == "oci://public.ecr.aws/neuron/neuron-helm-chart"
@@ -136,7 +150,7 @@ class TestInf2Prod:
             "scheduler": {"enabled": False},
             "npd": {"enabled": True, "nodeRecovery": {"enabled": True}},
         }
-        association = only(inf2_prod, ":PodIdentityAssociation")
+        association = only(inf2_prod, ":PodIdentityAssociation", "neuron-node-recovery")
         assert association["clusterName"] == "neuron-serving-local"
         assert association["namespace"] == "neuron-healthcheck-system"
         assert only(inf2_prod, ":Namespace", "neuron-healthcheck-system")
