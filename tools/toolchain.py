@@ -81,9 +81,7 @@ TOOLS = (
     Tool("promtool", (3, 0, 0), build="prometheus", for_tests=True),
     # Of the chart's minor version: what it makes of our resources is what the cluster's Envoy gets.
     Tool("egctl", (1, 9, 0), (1, 10, 0), probe=_egctl_version, build="envoy_gateway", for_tests=True),
-    Tool("prometheus", (3, 0, 0), build="prometheus"),
-    Tool("promtool", (3, 0, 0), build="prometheus"),
-    Tool("actionlint", (1, 7, 0), build="actionlint"),
+    Tool("actionlint", (1, 7, 0), build="actionlint", for_tests=True),
 )
 
 
