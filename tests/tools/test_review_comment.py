@@ -71,6 +71,12 @@ def test_a_replacement_stands_first_with_what_forces_it() -> None:
     assert text.index("replaced: aws:eks") < text.index("created: pulumi:pulumi:Stack")
 
 
+def test_a_list_that_forces_a_replacement_is_one_reason() -> None:
+    old, new = {"subnetIds": ["a", "b", "c"]}, {"subnetIds": ["b", "c"]}
+    text = comment(step("replace", GROUP, old, new, keys=["subnetIds"]))
+    assert "| `subnetIds`: `a, b, c` to `b, c` |" in text
+
+
 def test_a_deletion_says_whether_the_object_itself_goes() -> None:
     gone = step("delete", GROUP, {"a": 1})
     gone["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
@@ -109,6 +115,7 @@ def test_what_has_no_price_says_so(instance_type: str, capacity_type: str) -> No
 def test_policy_results_are_told_apart() -> None:
     asked = {"policyAnalyzeSummaryEvent": {"passed": ["probes", "pinned-ami"], "failed": ["memory-limits"]}}
     text = comment(
+        summary(create=1),
         asked,
         policy("memory-limits", "mandatory", "Limits\nx (server): no limit.\nWhy: because\nFix: set one"),
         policy("verified-ami", "advisory", "Checked\ny: unknown driver.\nWhy: because\nFix: pin one"),
@@ -129,7 +136,7 @@ def test_policy_results_are_told_apart() -> None:
 def test_faults_of_the_stack_file_are_a_list_and_no_traceback() -> None:
     message = f"2 faults in the configuration of stack demo; nothing was changed\na: found {TOKEN}\nb: found <b>"
     text = comment(diagnostic("error", message), exit_code=1)
-    assert "### Preview of `demo`: failed" in text
+    assert "### Preview of `demo`: failed\n\nThe preview ended early" in text
     assert "> - a: found \\[secret\\]\n> - b: found \\<b\\>" in text
 
 

@@ -11,6 +11,7 @@ from tools.review.events import State, Step
 from tools.review.masking import masked
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
+_LAST_INDEX = re.compile(r"\[\d+\]$")
 _LATER = "(known after the update)"
 _LONGEST_VALUE = 120
 
@@ -37,13 +38,25 @@ def property_changes(step: Step) -> tuple[PropertyChange, ...]:
 
 
 def replacement_reasons(step: Step) -> tuple[PropertyChange, ...]:
-    """The properties that force a replacement; without values where these are told apart by the provider alone."""
-    forcing = [one for one in property_changes(step) if one.forces_replacement]
+    """The properties that force a replacement, a list as one; without values where only the provider knows them."""
+    forcing: dict[str, list[PropertyChange]] = {}
+    for change in property_changes(step):
+        if change.forces_replacement:
+            forcing.setdefault(_LAST_INDEX.sub("", change.path), []).append(change)
+    found = [changes[0] if len(changes) == 1 else _joined(path, changes) for path, changes in forcing.items()]
     named = [_normal(reason) for reason in step.replace_reasons]
     bare = [
-        PropertyChange(path, None, None, True) for path in named if not any(_within(one.path, path) for one in forcing)
+        PropertyChange(path, None, None, True)
+        for path in named
+        if not any(_within(one.path, path) for changes in forcing.values() for one in changes)
     ]
-    return (*forcing, *bare)
+    return (*found, *bare)
+
+
+def _joined(path: str, changes: list[PropertyChange]) -> PropertyChange:
+    old = ", ".join(one.old for one in changes if one.old is not None)
+    new = ", ".join(one.new for one in changes if one.new is not None)
+    return PropertyChange(path, old or None, new or None, True)
 
 
 def _unseen(step: Step, found: dict[str, PropertyChange]) -> Iterator[PropertyChange]:

@@ -56,7 +56,8 @@ def _heading(preview: Preview, run: Run) -> str:
         f"{counts[operation]} {word}" for operation, word in sections.OPERATIONS.items() if counts.get(operation)
     ]
     count = f"**{', '.join(changes) or 'no changes'}**, {counts.get('same', 0)} unchanged"
-    compared = count if preview.counts else "The preview ended early: not all resources were compared."
+    is_whole = preview.counts and not sections.errors(preview)
+    compared = count if is_whole else "The preview ended early: not all resources were compared."
     return f"### Preview of {code(run.stack)}: {_outcome(preview, run)}\n\n{compared}"
 
 
@@ -70,7 +71,7 @@ def _outcome(preview: Preview, run: Run) -> str:
 def _ending(preview: Preview, run: Run) -> str:
     """The end of pulumi's own output, where it failed and the events do not say why."""
     refused = any(map(sections.refuses, preview.policy_results))
-    if run.exit_code == 0 or refused or any(one.severity == "error" for one in preview.diagnostics):
+    if run.exit_code == 0 or refused or sections.errors(preview):
         return ""
     return f"Pulumi ended with exit code {run.exit_code}:\n\n{block(map(masked_text, run.last_lines))}"
 

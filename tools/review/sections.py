@@ -27,16 +27,21 @@ _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 # The rule that reports what exceptions let pass, and how the messages of the pack go on after what and where.
 _EXCEPTIONS_RULE = "policy-exceptions"
 _WHY = "\nWhy:"
+# What the engine says beside another message that tells why.
 _REPETITIONS = ("an unhandled error occurred: program exited", "preview failed", "update failed")
 _FORECAST = "next rollout: "
 
 
 def problems(preview: Preview) -> str:
     """Errors, each line of one being a fault of its own where the program lists several."""
-    errors = [one for one in preview.diagnostics if one.severity == "error"]
-    told = any(map(refuses, preview.policy_results))
-    telling = [one for one in errors if not _repeats(one)] or ([] if told else errors)
-    return "\n\n".join(map(_problem, telling[:_MOST_ENTRIES]))
+    return "\n\n".join(map(_problem, errors(preview)[:_MOST_ENTRIES]))
+
+
+def errors(preview: Preview) -> list[Diagnostic]:
+    """The errors that ended the preview early; none where a policy refuses, for then all was compared."""
+    found = [one for one in preview.diagnostics if one.severity == "error"]
+    telling = [one for one in found if not one.message.startswith(_REPETITIONS)]
+    return telling or ([] if any(map(refuses, preview.policy_results)) else found)
 
 
 def _problem(error: Diagnostic) -> str:
@@ -53,11 +58,6 @@ def _problem(error: Diagnostic) -> str:
     return "\n".join(lines)
 
 
-def _repeats(error: Diagnostic) -> bool:
-    """Whether the engine only says that there was an error, which another message tells."""
-    return error.message.startswith(_REPETITIONS)
-
-
 def refusals(preview: Preview) -> str:
     """What stops an update."""
     found = [one for one in preview.policy_results if refuses(one)]
@@ -66,7 +66,7 @@ def refusals(preview: Preview) -> str:
 
 def policies(preview: Preview) -> str:
     """What the rules say beside refusing."""
-    if not preview.policy_results and not (preview.rules and preview.counts):
+    if not preview.rules or errors(preview):
         return ""
     results = preview.policy_results
     excepted = [one for one in results if one.rule == _EXCEPTIONS_RULE]
