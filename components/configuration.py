@@ -15,6 +15,7 @@ from components.checks import check
 from components.cluster import kubeconfig_path
 from components.edge_checks import check_api_keys
 from components.faults import ConfigurationError, Fault
+from components.fixes import fix_choice, fix_key, fix_value
 from components.lookups.aws import AwsError, connect
 from components.platform import NOTHING, Platform, look_up
 from components.settings import Settings
@@ -138,14 +139,16 @@ def _placeholder(schema: Any) -> JsonValue:
 def _to_fault(detail: ErrorDetails) -> Fault:
     path = _path(_steps(detail["loc"]))
     if detail["type"] == "extra_forbidden":
-        return Fault(path, UNKNOWN_KEY, _known_keys(detail["loc"]), "remove it or correct its spelling")
+        known = _known_keys(detail["loc"])
+        return Fault(path, UNKNOWN_KEY, ", ".join(known), fix_key(detail["loc"][-1], known))
     if detail["type"] == "missing":
         return Fault(path, "nothing", "a value: the key is required", "set it")
     if detail["type"] == "union_tag_not_found":
         return Fault(f"{path}.mode", "nothing", ", ".join(CLUSTER_MODES), "set it")
     if detail["type"] == "union_tag_invalid":
-        return Fault(f"{path}.mode", json.dumps(detail["ctx"]["tag"]), ", ".join(CLUSTER_MODES), "correct the value")
-    return Fault(path, _found(detail["input"]), _allowed(detail), "correct the value")
+        tag = detail["ctx"]["tag"]
+        return Fault(f"{path}.mode", json.dumps(tag), ", ".join(CLUSTER_MODES), fix_choice(tag, CLUSTER_MODES))
+    return Fault(path, _found(detail["input"]), _allowed(detail), fix_value(detail))
 
 
 def _found(value: object) -> str:
@@ -157,7 +160,7 @@ def _found(value: object) -> str:
 
 def _allowed(detail: ErrorDetails) -> str:
     if detail["type"] == "model_type":
-        return f"a mapping with the keys {_known_keys((*detail['loc'], ''))}"
+        return f"a mapping with the keys {', '.join(_known_keys((*detail['loc'], '')))}"
     if detail["type"] == "model_attributes_type":
         return f"a mapping with a mode: {', '.join(CLUSTER_MODES)}"
     if detail["type"] == "greater_than_equal":
@@ -177,9 +180,9 @@ def _steps(location: Sequence[int | str]) -> tuple[int | str, ...]:
     return tuple(location)
 
 
-def _known_keys(location: Sequence[int | str]) -> str:
+def _known_keys(location: Sequence[int | str]) -> list[str]:
     """The keys that the section at this location has, from the schema."""
-    return ", ".join(_schema(location[:-1])["properties"])
+    return list(_schema(location[:-1])["properties"])
 
 
 def _schema(location: Sequence[int | str]) -> Any:

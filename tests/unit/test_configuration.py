@@ -64,26 +64,29 @@ def test_good_values_are_taken() -> None:
             {"sevring": []},
             "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, edge, "
             "charts, quotas; "
-            "fix: remove it or correct its spelling",
+            "fix: rename it to serving",
         ),
         (
             {"cluster.vpcCidr": "10.0.0.0/16"},
-            "cluster.vpcCidr: found an unknown key; allowed: mode, kubeconfig, context; "
-            "fix: remove it or correct its spelling",
+            "cluster.vpcCidr: found an unknown key; allowed: mode, kubeconfig, context; fix: remove it",
         ),
         (
             {"cluster.mode": "eksctl"},
-            'cluster.mode: found "eksctl"; allowed: kubeconfig, existing, create, stack; fix: correct the value',
+            'cluster.mode: found "eksctl"; allowed: kubeconfig, existing, create, stack; fix: set one of these',
         ),
-        ({"serving.0.replicas": 0}, "serving[0].replicas: found 0; allowed: 1 or more; fix: correct the value"),
+        (
+            {"cluster.mode": "kubeconfg"},
+            'cluster.mode: found "kubeconfg"; allowed: kubeconfig, existing, create, stack; fix: set kubeconfig',
+        ),
+        ({"serving.0.replicas": 0}, "serving[0].replicas: found 0; allowed: 1 or more; fix: raise it to 1"),
         (
             {"serving.0.replicas": "1"},
-            'serving[0].replicas: found "1"; allowed: a valid integer; fix: correct the value',
+            'serving[0].replicas: found "1"; allowed: a valid integer; fix: write 1, without quotes',
         ),
         (
             {"serving.0.model.revision": "main"},
             'serving[0].model.revision: found "main"; '
-            "allowed: a commit of the model's repository, 40 hexadecimal digits; fix: correct the value",
+            "allowed: a commit of the model's repository, 40 hexadecimal digits; fix: write it in that form",
         ),
         (
             {"serving.0.model.tensorParallel": 3},
@@ -192,7 +195,7 @@ def test_a_missing_key_is_named() -> None:
 def test_a_value_that_is_no_mapping_says_which_keys_one_has() -> None:
     assert lines({"cluster": "eks"}) == [
         'cluster: found "eks"; allowed: a mapping with a mode: kubeconfig, existing, create, stack; '
-        "fix: correct the value"
+        "fix: write its keys below it, indented"
     ]
 
 

@@ -140,18 +140,18 @@ def test_a_good_edge_is_taken(edge: dict[str, Any], keys: object) -> None:
             {"kind": "traefik"},
             None,
             "edge.kind: found \"traefik\"; allowed: 'none', 'nlb', 'ingress-nginx' or 'envoy-gateway'; "
-            "fix: correct the value",
+            "fix: set one of these",
         ),
         (
             {"kind": "envoy-gateway", "apiKeySecret": "given", "limits": {"queueFactor": 0.5}},
             None,
-            "edge.limits.queueFactor: found 0.5; allowed: 1.0 or more; fix: correct the value",
+            "edge.limits.queueFactor: found 0.5; allowed: 1.0 or more; fix: raise it to 1.0",
         ),
         (
             {"kind": "envoy-gateway", "apiKeySecret": "given", "hostname": "*.example.com"},
             None,
             'edge.hostname: found "*.example.com"; allowed: a DNS name in lower case, such as llm.example.com; '
-            "fix: correct the value",
+            "fix: write it in that form",
         ),
     ],
 )

@@ -97,12 +97,12 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
     [
         (
             {"cluster.version": 1.36},
-            "cluster.version: found 1.36; allowed: a valid string; fix: correct the value",
+            "cluster.version: found 1.36; allowed: a valid string; fix: put it in quotes",
         ),
         (
             {"cluster.publicAccessCidrs": ["203.0.113.7/24"]},
             'cluster.publicAccessCidrs[0]: found "203.0.113.7/24"; allowed: an IPv4 network, such as 203.0.113.0/24; '
-            "fix: correct the value",
+            "fix: write it in that form",
         ),
         (
             {"cluster.publicAccessCidrs": ["0.0.0.0/0"]},
@@ -122,7 +122,7 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
             {"cluster.addons": {"efs-csi": "default"}},
             "cluster.addons.efs-csi: found an unknown key; allowed: vpc-cni, kube-proxy, eks-pod-identity-agent, "
             "coredns, metrics-server, aws-mountpoint-s3-csi-driver, aws-secrets-store-csi-driver-provider; "
-            "fix: remove it or correct its spelling",
+            "fix: remove it",
         ),
         (
             {"accelerator": None},
