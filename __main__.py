@@ -47,5 +47,6 @@ plan = edge_plan(settings, plans)
 edge = Edge(plan, cluster, namespaces, api_keys(), after(cluster, *nodes)) if plan else None
 
 pulumi.export("cluster", cluster.reference)
+pulumi.export("modelBucket", cache.bucket if cache else None)
 pulumi.export("urls", {plan.name: server.url for plan, server in zip(plans, servers, strict=True)})
 pulumi.export("endpoints", edge.urls if edge else {})

@@ -9,7 +9,7 @@ import pulumi_kubernetes as kubernetes
 from components.charts import install
 from components.cluster import Cluster
 from components.plans import AcceleratorPlan
-from components.roles import pod_role
+from components.roles import pod_role, policy_document
 from components.tags import stack_tags
 
 NAMESPACE = "kube-system"
@@ -51,12 +51,13 @@ class Accelerator(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, provider=provider),
         )
 
-    def _recovery_role(self, eks_name: str, needed: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+    def _recovery_role(self, eks_name: pulumi.Input[str], needed: pulumi.ResourceOptions) -> list[pulumi.Resource]:
         """The role with which broken nodes are replaced; a pod gets it when it starts, so it comes before the chart.
 
         The association names the cluster by a plain name: that there is one by then, only `needed` says.
         """
-        role, policies = pod_role("neuron-node-recovery", self, statements=recovery_statements(eks_name))
+        policy = pulumi.Output.from_input(eks_name).apply(lambda name: policy_document(recovery_statements(name)))
+        role, policies = pod_role("neuron-node-recovery", self, policy=policy)
         association = aws.eks.PodIdentityAssociation(
             "neuron-node-recovery",
             cluster_name=eks_name,

@@ -20,7 +20,7 @@ class Addon:
 
     needs_nodes: bool
     service_account: str | None = None
-    policy_arn: str | None = None
+    managed_policy: str | None = None
     configuration: Mapping[str, object] | None = None
 
 
@@ -34,14 +34,14 @@ ADDONS: Mapping[str, Addon] = {
     "vpc-cni": Addon(
         needs_nodes=False,
         service_account="aws-node",
-        policy_arn=CNI_POLICY,
+        managed_policy=CNI_POLICY,
         # Without it NetworkPolicies are kept, and nothing enforces them.
         configuration={"enableNetworkPolicy": "true"},
     ),
     "kube-proxy": Addon(needs_nodes=False),
     "coredns": Addon(needs_nodes=True),
     "metrics-server": Addon(needs_nodes=True),
-    # Which bucket it may read is the model cache's to say, with an association of its own.
+    # Without a role: pods mount with their own (components/model_cache.py).
     "aws-mountpoint-s3-csi-driver": Addon(needs_nodes=True),
     "aws-secrets-store-csi-driver-provider": Addon(
         needs_nodes=True,
@@ -93,7 +93,7 @@ class Addons(pulumi.ComponentResource):
         known = ADDONS[addon]
         if known.service_account is None:
             return None, []
-        role, policies = pod_role(addon, self, policy_arn=known.policy_arn)
+        role, policies = pod_role(addon, self, managed_policy=known.managed_policy)
         return [{"role_arn": role.arn, "service_account": known.service_account}], policies
 
 

@@ -58,10 +58,17 @@ def _not_empty(path: str, entries: Sequence[object]) -> Iterator[Fault]:
 
 def _model_cache(settings: Settings) -> Iterator[Fault]:
     cache = settings.model_cache
-    if cache is not None and cache.backend == "s3":
-        for key, value in (("region", cache.region), ("clusterName", cache.cluster_name)):
-            if value is None:
-                yield Fault(f"modelCache.{key}", "nothing", "a value: the backend s3 needs it", "set it")
+    if cache is not None and cache.backend == "s3" and settings.cluster.mode == "kubeconfig":
+        yield Fault(
+            "modelCache.backend",
+            "s3 in a cluster of mode kubeconfig",
+            "hostpath: pods get their right to a bucket by the cluster's EKS name",
+            "set hostpath, or another cluster.mode",
+        )
+    if cache is not None and not cache.create_bucket and cache.bucket is None:
+        yield Fault(
+            "modelCache.bucket", "nothing, with createBucket false", "the name of a bucket that exists", "set it"
+        )
     if cache is None:
         for index, one in enumerate(settings.serving):
             if one.on_miss == "fail":

@@ -66,14 +66,14 @@ def eks_kubeconfig(cluster: EksCluster, region: str) -> str:
 
 
 class Cluster(pulumi.ComponentResource):
-    """A cluster. `provider` is what the other layers deploy with; `eks_name` is None where it is not known to be EKS.
+    """A cluster. `provider` is what the other layers deploy with; `eks_name` is None where any cluster may be meant.
 
     Where the cluster was deleted behind Pulumi's back, PULUMI_K8S_DELETE_UNREACHABLE=true lets `pulumi refresh` and
     `destroy` drop what was in it from the state. It is not set here: a network that is down would look the same.
     """
 
     provider: kubernetes.Provider
-    eks_name: str | None
+    eks_name: pulumi.Input[str] | None
     kubeconfig: pulumi.Output[str]
 
     def __init__(
@@ -95,7 +95,9 @@ class Cluster(pulumi.ComponentResource):
                 self.kubeconfig = pulumi.Output.from_input(str(kubeconfig_path(settings)))
                 context = settings.context
             case StackCluster():
-                self.kubeconfig = self._of_stack(settings.stack)
+                exported = self._of_stack(settings.stack)
+                self.eks_name = exported[NAME_OUTPUT]
+                self.kubeconfig = exported[KUBECONFIG_OUTPUT]
             case ExistingCluster():
                 self.kubeconfig = self._existing(name, platform)
             case CreatedCluster():
@@ -122,9 +124,9 @@ class Cluster(pulumi.ComponentResource):
         private = self._network.private_subnet_ids
         return [private[zone] for zone in plan.zone_ids if zone in private]
 
-    def _of_stack(self, stack: str) -> pulumi.Output[str]:
+    def _of_stack(self, stack: str) -> pulumi.Output[dict[str, str]]:
         reference = pulumi.StackReference(stack, opts=pulumi.ResourceOptions(parent=self))
-        return reference.get_output("cluster").apply(lambda exported: _exported_kubeconfig(stack, exported))
+        return reference.get_output("cluster").apply(lambda exported: _exported_cluster(stack, exported))
 
     def _existing(self, name: str, platform: Platform) -> pulumi.Output[str]:
         if platform.cluster is None:
@@ -177,11 +179,10 @@ class Cluster(pulumi.ComponentResource):
         )
 
 
-def _exported_kubeconfig(stack: str, exported: object) -> str:
-    kubeconfig = exported.get(KUBECONFIG_OUTPUT) if isinstance(exported, dict) else None
-    if not isinstance(kubeconfig, str):
+def _exported_cluster(stack: str, exported: object) -> dict[str, str]:
+    if not isinstance(exported, dict) or not {NAME_OUTPUT, KUBECONFIG_OUTPUT} <= exported.keys():
         raise pulumi.RunError(
             f"cluster.stack: found {stack}, which exports no cluster; "
             "allowed: a stack of this program with an EKS cluster, deployed; fix: deploy it, or correct the name"
         )
-    return kubeconfig
+    return exported

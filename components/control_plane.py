@@ -5,10 +5,11 @@ import pulumi_aws as aws
 import pulumi_eks as eks
 
 from components.network import ClusterNetwork
+from components.partition import arn
 from components.settings.cluster import CreatedCluster
 from components.tags import stack_tags
 
-ADMINISTRATOR_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+ADMINISTRATOR_POLICY = "eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 KEY_DELETION_DAYS = 30
 
@@ -62,14 +63,14 @@ def control_plane(
 def access_entries(administrators: tuple[str, ...]) -> dict[str, eks.AccessEntryArgs]:
     """Entries of cluster administrators by their ARNs; who deploys is one without an entry here."""
     return {
-        arn: eks.AccessEntryArgs(
-            principal_arn=arn,
+        principal: eks.AccessEntryArgs(
+            principal_arn=principal,
             access_policies={
                 "administrator": eks.AccessPolicyAssociationArgs(
-                    policy_arn=ADMINISTRATOR_POLICY,
+                    policy_arn=arn(ADMINISTRATOR_POLICY),
                     access_scope=aws.eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
                 )
             },
         )
-        for arn in administrators
+        for principal in administrators
     }

@@ -6,7 +6,6 @@ Provider CSI with Pod Identity for Amazon EKS".
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -60,38 +59,19 @@ def provider_class_spec(secret_arn: str) -> dict[str, object]:
     return {"provider": "aws", "parameters": parameters}
 
 
-def token_from_secrets_manager(
-    name: str,
-    secret_arn: str,
-    eks_name: str,
-    metadata: kubernetes.meta.v1.ObjectMetaArgsDict,
-    accounts: Mapping[str, pulumi.Input[str]],
-    parent: pulumi.Resource,
-    opts: pulumi.ResourceOptions,
-) -> tuple[HfToken, list[pulumi.Resource]]:
-    """Register what lets service accounts (by resource name) read this secret and no other, and what pods wait for.
-
-    `metadata` has the namespace of accounts and pods, `opts` are those of a resource in the cluster.
-    """
-    # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
-    import pulumi_aws as aws
-
-    from components.roles import pod_role
-
+def secret_statements(secret_arn: str) -> list[dict[str, object]]:
+    """What pods that download must be allowed on AWS: to read this secret and no other."""
     actions = ["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"]
-    statement = {"Effect": "Allow", "Action": actions, "Resource": secret_arn}
-    role, policies = pod_role(f"{name}-hf-token", parent, statements=[statement])
-    associations = [
-        aws.eks.PodIdentityAssociation(
-            f"{account}-hf-token",
-            cluster_name=eks_name,
-            namespace=metadata["namespace"],
-            service_account=account_name,
-            role_arn=role.arn,
-            opts=pulumi.ResourceOptions(parent=parent),
-        )
-        for account, account_name in accounts.items()
-    ]
+    return [{"Effect": "Allow", "Action": actions, "Resource": secret_arn}]
+
+
+def token_from_secrets_manager(
+    name: str, secret_arn: str, metadata: kubernetes.meta.v1.ObjectMetaArgsDict, opts: pulumi.ResourceOptions
+) -> tuple[HfToken, pulumi.Resource]:
+    """Register how pods get the secret as a file, and what they wait for.
+
+    `metadata` has the namespace of the pods, `opts` are those of a resource in the cluster.
+    """
     class_name = f"{name}-hf-token"
     provider_class = kubernetes.apiextensions.CustomResource(
         class_name,
@@ -101,4 +81,4 @@ def token_from_secrets_manager(
         spec=provider_class_spec(secret_arn),
         opts=opts,
     )
-    return HfToken(provider_class=class_name), [*policies, *associations, provider_class]
+    return HfToken(provider_class=class_name), provider_class

@@ -1,26 +1,40 @@
-"""The S3 bucket of the model cache: private, encrypted, versioned; and the CSI driver's right to it."""
-
-import json
+"""The S3 bucket of the model cache: private, encrypted, versioned; and what pods may do with it."""
 
 import pulumi
 import pulumi_aws as aws
 
+from components.partition import arn
+from components.roles import policy_document
 from components.settings.model_cache import ModelCacheSettings
+from components.tags import stack_tags
 
-# https://docs.aws.amazon.com/eks/latest/userguide/s3-csi-create.html: the driver's add-on runs as this account.
-_CSI_NAMESPACE, _CSI_SERVICE_ACCOUNT = "kube-system", "s3-csi-driver-sa"
 _OLD_VERSIONS_DAYS = 30
 _UNFINISHED_UPLOADS_DAYS = 7
+# What Mountpoint needs (its documentation, "IAM permissions"); nothing here deletes, so nobody may.
+_LOAD = ("s3:GetObject",)
+_PUBLISH = (*_LOAD, "s3:PutObject", "s3:AbortMultipartUpload")
 
 
-def model_bucket(name: str, settings: ModelCacheSettings, parent: pulumi.Resource) -> aws.s3.Bucket:
-    """Register the bucket and what guards it; it outlives the stack where `settings.retain` says so."""
-    child = pulumi.ResourceOptions(parent=parent)
-    bucket = aws.s3.Bucket(
-        name,
-        bucket=settings.bucket or f"vllm-models-cache-{aws.get_caller_identity().account_id}",
-        opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(retain_on_delete=settings.retain)),
-    )
+def model_bucket(name: str, settings: ModelCacheSettings, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """The name of the bucket: one that exists, or one that is registered here."""
+    if settings.create_bucket:
+        return _make(name, settings, parent)
+    return pulumi.Output.from_input(settings.bucket or "")
+
+
+def access_statements(bucket: str, *, publishes: bool) -> list[dict[str, object]]:
+    """What pods may do that load models, and those that publish them."""
+    actions = _PUBLISH if publishes else _LOAD
+    return [
+        {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": arn(f"s3:::{bucket}")},
+        {"Effect": "Allow", "Action": list(actions), "Resource": arn(f"s3:::{bucket}/*")},
+    ]
+
+
+def _make(name: str, settings: ModelCacheSettings, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """The bucket and what guards it; both outlive the stack where `settings.retain` says so."""
+    child = pulumi.ResourceOptions(parent=parent, retain_on_delete=settings.retain)
+    bucket = aws.s3.Bucket(name, bucket=settings.bucket, tags=stack_tags(name), opts=child)
     aws.s3.BucketPublicAccessBlock(
         name,
         bucket=bucket.bucket,
@@ -38,9 +52,8 @@ def model_bucket(name: str, settings: ModelCacheSettings, parent: pulumi.Resourc
     )
     aws.s3.BucketVersioning(name, bucket=bucket.bucket, versioning_configuration={"status": "Enabled"}, opts=child)
     aws.s3.BucketLifecycleConfiguration(name, bucket=bucket.bucket, rules=_lifecycle_rules(), opts=child)
-    aws.s3.BucketPolicy(name, bucket=bucket.bucket, policy=bucket.arn.apply(_tls_only), opts=child)
-    _grant_csi_driver(name, settings, bucket, child)
-    return bucket
+    aws.s3.BucketPolicy(name, bucket=bucket.bucket, policy=bucket.bucket.apply(_tls_only), opts=child)
+    return bucket.bucket
 
 
 def _lifecycle_rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgsDict]:
@@ -55,43 +68,9 @@ def _lifecycle_rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgsDict]:
     ]
 
 
-def _grant_csi_driver(
-    name: str, settings: ModelCacheSettings, bucket: aws.s3.Bucket, child: pulumi.ResourceOptions
-) -> None:
-    """Pod Identity of the CSI driver, limited to this bucket."""
-    role = aws.iam.Role(name, assume_role_policy=_pod_identity_trust(), opts=child)
-    aws.iam.RolePolicy(name, role=role.name, policy=bucket.arn.apply(_bucket_access), opts=child)
-    aws.eks.PodIdentityAssociation(
-        name,
-        cluster_name=settings.cluster_name or "",
-        namespace=_CSI_NAMESPACE,
-        service_account=_CSI_SERVICE_ACCOUNT,
-        role_arn=role.arn,
-        opts=child,
-    )
-
-
-def _pod_identity_trust() -> str:
-    principal = {"Service": "pods.eks.amazonaws.com"}
-    return _policy([{"Effect": "Allow", "Principal": principal, "Action": ["sts:AssumeRole", "sts:TagSession"]}])
-
-
-def _bucket_access(arn: str) -> str:
-    """What Mountpoint needs to list, read and create; not to delete, which nothing here does."""
-    objects = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
-    return _policy(
-        [
-            {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": arn},
-            {"Effect": "Allow", "Action": objects, "Resource": f"{arn}/*"},
-        ]
-    )
-
-
-def _tls_only(arn: str) -> str:
+def _tls_only(bucket: str) -> str:
     plain = {"Bool": {"aws:SecureTransport": "false"}}
-    resources = [arn, f"{arn}/*"]
-    return _policy([{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": resources, "Condition": plain}])
-
-
-def _policy(statements: list[dict[str, object]]) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": statements})
+    resources = [arn(f"s3:::{bucket}"), arn(f"s3:::{bucket}/*")]
+    return policy_document(
+        [{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": resources, "Condition": plain}]
+    )

@@ -12,7 +12,12 @@ _CSI_DRIVER = "s3.csi.aws.com"
 
 
 class ModelCache(pulumi.ComponentResource):
-    """One cache for the stack. `claim()` makes it mountable in a namespace."""
+    """One cache for the stack. `claim()` makes it mountable in a namespace, `statements()` says what its pods need.
+
+    `bucket` is the bucket's name, None where models lie on the nodes.
+    """
+
+    bucket: pulumi.Output[str] | None
 
     def __init__(
         self,
@@ -25,8 +30,16 @@ class ModelCache(pulumi.ComponentResource):
         super().__init__("neuron-serving:index:ModelCache", name, {}, opts)
         self._settings = settings
         self._child = pulumi.ResourceOptions(parent=self, provider=provider)
-        self._bucket = _bucket(name, settings, self)
-        self.register_outputs({"bucket": self._bucket})
+        self.bucket = _bucket(name, settings, self)
+        self.register_outputs({"bucket": self.bucket})
+
+    def statements(self, *, publishes: bool) -> list[pulumi.Output[list[dict[str, object]]]]:
+        """What pods that mount the cache must be allowed on AWS, to load models or to publish them."""
+        if self.bucket is None:
+            return []
+        from components.model_bucket import access_statements
+
+        return [self.bucket.apply(lambda bucket: access_statements(bucket, publishes=publishes))]
 
     def claim(self, namespace: str, in_namespace: pulumi.Input[str]) -> pulumi.Output[str]:
         """The name of a claim on the whole cache, for pods of the namespace. Its volume outlives the claim."""
@@ -58,14 +71,16 @@ class ModelCache(pulumi.ComponentResource):
 
     def _source(self, handle: str) -> core.PersistentVolumeSpecArgsDict:
         """The volume's source. Mount options are Mountpoint's: neither overwrite nor delete is allowed."""
-        if self._bucket is None:
+        if self.bucket is None:
             return {"host_path": {"path": self._settings.path, "type": "DirectoryOrCreate"}}
         return {
-            "mount_options": ["allow-other", f"region {self._settings.region}"],
+            "mount_options": ["allow-other"],
             "csi": {
                 "driver": _CSI_DRIVER,
                 "volume_handle": handle,
-                "volume_attributes": {"bucketName": self._bucket},
+                # With the mounting pod's own role. The driver's would be one for the whole cluster, and has to be
+                # there before the driver's pods start.
+                "volume_attributes": {"bucketName": self.bucket, "authenticationSource": "pod"},
             },
         }
 
@@ -76,4 +91,4 @@ def _bucket(name: str, settings: ModelCacheSettings, parent: pulumi.Resource) ->
     # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
     from components.model_bucket import model_bucket
 
-    return model_bucket(name, settings, parent).bucket
+    return model_bucket(name, settings, parent)

@@ -14,10 +14,11 @@ _POD_SECURITY = {"pod-security.kubernetes.io/enforce": "baseline"}
 class Namespace(pulumi.ComponentResource):
     """`name` of the namespace; `token_secret` names the token's Secret and `cache_claim` the claim on the model cache.
 
-    Both are None where the stack has no token or no cache.
+    These, and `cache`, are None where the stack has no token or no cache.
     """
 
     name: pulumi.Output[str]
+    cache: ModelCache | None
     token_secret: pulumi.Output[str] | None
     cache_claim: pulumi.Output[str] | None
 
@@ -35,6 +36,7 @@ class Namespace(pulumi.ComponentResource):
         namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name, "labels": _POD_SECURITY}, opts=child)
         self.name = namespace.metadata["name"]
         self.token_secret = None
+        self.cache = cache
         self.cache_claim = cache.claim(name, self.name) if cache else None
         if token is not None:
             secret = kubernetes.core.v1.Secret(

@@ -141,7 +141,7 @@ def _accelerator(settings: Settings) -> Iterator[Fault]:
         )
     if accelerator.devices == "dra" and accelerator.scheduler_extension == "always":
         yield Fault("accelerator.schedulerExtension", "always, beside dra", "auto: DRA places chips itself", "drop it")
-    if accelerator.node_problem_detector == "recover" and settings.cluster.mode not in ("create", "existing"):
+    if accelerator.node_problem_detector == "recover" and settings.cluster.mode == "kubeconfig":
         yield Fault(
             "accelerator.nodeProblemDetector",
             f"recover in a cluster of mode {settings.cluster.mode}",

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Mapping
 import pulumi
 import pulumi_aws as aws
 
+from components.partition import arn
 from components.tags import stack_tags
 
-_MANAGED = "arn:aws:iam::aws:policy"
-CNI_POLICY = f"{_MANAGED}/AmazonEKS_CNI_Policy"
+# Policies that AWS manages, by name.
+CNI_POLICY = "AmazonEKS_CNI_Policy"
 # What a node needs to join, to pull images, and to be reached through Session Manager instead of SSH.
 NODE_POLICIES = (
-    f"{_MANAGED}/AmazonEKSWorkerNodePolicy",
-    f"{_MANAGED}/AmazonEC2ContainerRegistryPullOnly",
-    f"{_MANAGED}/AmazonSSMManagedInstanceCore",
+    "AmazonEKSWorkerNodePolicy",
+    "AmazonEC2ContainerRegistryPullOnly",
+    "AmazonSSMManagedInstanceCore",
 )
 
 
@@ -24,44 +25,43 @@ def node_role(
     """A role for nodes, and the attachments that must be there before the first node starts."""
     role = _role(f"{name}-node", "ec2.amazonaws.com", ["sts:AssumeRole"], parent)
     policies = (*NODE_POLICIES, *extra_policies)
-    return role, [_attach(f"{name}-{policy.rpartition('/')[2]}", role, policy, parent) for policy in policies]
+    return role, [_attach(f"{name}-{policy}", role, policy, parent) for policy in policies]
 
 
 def pod_role(
     name: str,
     parent: pulumi.Resource,
     *,
-    policy_arn: str | None = None,
-    statements: Iterable[Mapping[str, object]] = (),
+    managed_policy: str | None = None,
+    policy: pulumi.Input[str] | None = None,
 ) -> "tuple[aws.iam.Role, list[pulumi.Resource]]":
-    """A role that EKS Pod Identity gives to a service account, and its policies: a managed one, or these statements."""
+    """A role that EKS Pod Identity gives to a service account, and its policies: a managed one, or this document."""
     role = _role(name, "pods.eks.amazonaws.com", ["sts:AssumeRole", "sts:TagSession"], parent)
     policies: list[pulumi.Resource] = []
-    if policy_arn is not None:
-        policies.append(_attach(name, role, policy_arn, parent))
-    document = policy_document(statements)
-    if document is not None:
+    if managed_policy is not None:
+        policies.append(_attach(name, role, managed_policy, parent))
+    if policy is not None:
         child = pulumi.ResourceOptions(parent=parent)
-        policies.append(aws.iam.RolePolicy(name, role=role.name, policy=document, opts=child))
+        policies.append(aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=child))
     return role, policies
 
 
-def policy_document(statements: Iterable[Mapping[str, object]]) -> str | None:
-    """The JSON of a policy, None without statements."""
-    listed = [dict(one) for one in statements]
-    return json.dumps({"Version": "2012-10-17", "Statement": listed}) if listed else None
+def policy_document(statements: Iterable[Mapping[str, object]]) -> str:
+    """The JSON of a policy."""
+    return json.dumps({"Version": "2012-10-17", "Statement": [dict(one) for one in statements]})
 
 
 def _role(name: str, service: str, actions: list[str], parent: pulumi.Resource) -> "aws.iam.Role":
     trust = policy_document([{"Effect": "Allow", "Principal": {"Service": service}, "Action": actions}])
     return aws.iam.Role(
-        name, assume_role_policy=trust or "", tags=stack_tags(name), opts=pulumi.ResourceOptions(parent=parent)
+        name, assume_role_policy=trust, tags=stack_tags(name), opts=pulumi.ResourceOptions(parent=parent)
     )
 
 
 def _attach(
-    name: str, role: "aws.iam.Role", policy_arn: str, parent: pulumi.Resource
+    name: str, role: "aws.iam.Role", managed_policy: str, parent: pulumi.Resource
 ) -> "aws.iam.RolePolicyAttachment":
+    policy_arn = arn(f"iam::aws:policy/{managed_policy}")
     return aws.iam.RolePolicyAttachment(
         name, role=role.name, policy_arn=policy_arn, opts=pulumi.ResourceOptions(parent=parent)
     )

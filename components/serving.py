@@ -1,6 +1,6 @@
 """The serving layer: a vLLM server for one model, reachable inside the cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -14,7 +14,7 @@ from components.deployment import (
     publish_job_spec,
     selector,
 )
-from components.hf_token import HfToken, token_from_secrets_manager
+from components.hf_token import HfToken, secret_statements, token_from_secrets_manager
 from components.namespace import Namespace
 from components.network_policy import publisher_policy_spec, server_policy_spec
 from components.programs import config_map_data
@@ -33,19 +33,19 @@ class Serving(pulumi.ComponentResource):
         provider: kubernetes.Provider,
         namespace: Namespace,
         nodes: Sequence[pulumi.Resource] = (),
-        eks_name: str | None = None,
+        eks_name: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Register the layer in `namespace`, which knows the Hugging Face token's Secret and the cache's claim.
 
         Only the workloads wait for `nodes`: what makes nodes and their chips appear. `eks_name` is the cluster's name
-        on EKS, which a token in AWS Secrets Manager needs.
+        on EKS, by which pods get rights on AWS.
         """
         super().__init__("neuron-serving:index:Serving", plan.name, {}, opts)
         child = pulumi.ResourceOptions(parent=self, provider=provider)
         metadata: kubernetes.meta.v1.ObjectMetaArgsDict = {"namespace": namespace.name, "labels": labels(plan)}
 
-        publisher = f"{plan.name}-publisher"
+        publisher = _publisher(plan)
         accounts = {
             name: kubernetes.core.v1.ServiceAccount(
                 name, metadata=metadata, automount_service_account_token=False, opts=child
@@ -63,17 +63,11 @@ class Serving(pulumi.ComponentResource):
         )
         _network_policies(plan, metadata, child)
         token = HfToken(secret=plan.token_secret or namespace.token_secret)
-        access: list[pulumi.Resource] = []
+        granted = self._grant(plan, namespace, accounts, eks_name or "", nodes)
         if plan.token_secret_arn is not None:
-            token, access = token_from_secrets_manager(
-                plan.name,
-                plan.token_secret_arn,
-                eks_name or "",
-                metadata,
-                {name: account for name, account in accounts.items() if plan.downloads or name == publisher},
-                self,
-                pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=nodes)),
-            )
+            in_cluster = pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=nodes))
+            token, provider_class = token_from_secrets_manager(plan.name, plan.token_secret_arn, metadata, in_cluster)
+            granted.append(provider_class)
         references = References(
             service_account=accounts[plan.name],
             publisher_account=accounts.get(publisher),
@@ -81,7 +75,7 @@ class Serving(pulumi.ComponentResource):
             cache_claim=namespace.cache_claim,
             token=token,
         )
-        before = [*nodes, *access]
+        before = [*nodes, *granted]
         published = [_publish(plan, references, metadata, child, before)] if plan.publishes else []
         deployment = kubernetes.apps.v1.Deployment(
             plan.name,
@@ -99,6 +93,42 @@ class Serving(pulumi.ComponentResource):
         self.url = pulumi.Output.concat("http://", service.metadata["name"], ".", namespace.name, f".svc:{PORT}/v1")
         pulumi.log.info(plan.rollout.forecast, self)
         self.register_outputs({"url": self.url})
+
+    def _grant(
+        self,
+        plan: ServingPlan,
+        namespace: Namespace,
+        accounts: Mapping[str, pulumi.Input[str]],
+        eks_name: pulumi.Input[str],
+        nodes: Sequence[pulumi.Resource],
+    ) -> list[pulumi.Resource]:
+        """Give service accounts (by resource name) what their pods need on AWS: the model cache, the token's secret."""
+        granted: list[pulumi.Resource] = []
+        for name, account in accounts.items():
+            statements = _statements(plan, namespace, publishes=name == _publisher(plan))
+            if not statements:
+                continue
+            # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
+            from components.pod_identity import grant
+
+            granted += grant(name, eks_name, namespace.name, account, statements, self, nodes)
+        return granted
+
+
+def _publisher(plan: ServingPlan) -> str:
+    return f"{plan.name}-publisher"
+
+
+def _statements(
+    plan: ServingPlan, namespace: Namespace, *, publishes: bool
+) -> list[pulumi.Input[Sequence[Mapping[str, object]]]]:
+    """What pods that load the model, or publish it, need on AWS."""
+    statements: list[pulumi.Input[Sequence[Mapping[str, object]]]] = []
+    if namespace.cache is not None:
+        statements += namespace.cache.statements(publishes=publishes)
+    if plan.token_secret_arn is not None and (publishes or plan.downloads):
+        statements.append(secret_statements(plan.token_secret_arn))
+    return statements
 
 
 def _network_policies(

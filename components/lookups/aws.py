@@ -100,6 +100,11 @@ class Aws:
             read_timeout=READ_TIMEOUT_SECONDS,
         )
 
+    @property
+    def partition(self) -> str:
+        """The region's: aws, aws-cn, aws-us-gov; known without asking."""
+        return self.session.get_partition_for_region(self.region)
+
     @cached_property
     def ec2(self) -> "EC2Client":
         """Instances, instance types, subnets, capacity reservations."""

@@ -8,12 +8,13 @@ from components.settings.shapes import Section
 class ModelCacheSettings(Section):
     """Where published models are kept: a directory of the nodes, or an S3 bucket through Mountpoint.
 
-    `bucket` may be left out: vllm-models-cache-<account>. `retain` keeps the bucket when the stack is destroyed.
+    `bucket` names the bucket; left out, Pulumi makes up a name. With `createBucket: false` it is one that exists, such
+    as another stack's, or this one's from before it was destroyed. `retain` keeps a bucket made here when the stack is
+    destroyed.
     """
 
     backend: Literal["hostpath", "s3"]
     path: str = "/var/lib/neuron-serving/models"
     bucket: str | None = None
-    region: str | None = None
-    cluster_name: str | None = None
+    create_bucket: bool = True
     retain: bool = True

@@ -147,7 +147,7 @@ RULE = Rule(
     remediation=(
         "Give the bucket a public access block with all four settings.",
         "Remove public ACLs and grants, and policy statements that allow Principal * without a condition.",
-        "Let pods read by a role: Pod Identity for the Mountpoint CSI driver.",
+        "Let pods read by a role: EKS Pod Identity for the pods that mount it.",
     ),
     judge_resource=judge_resource,
     judge_stack=judge_stack,

@@ -184,7 +184,8 @@ class TestWorkshop:
 
     def test_only_the_listed_add_ons_are_installed(self, run_program: Run) -> None:
         addons = run_program(stack_values("workshop")).of_type(":Addon")
-        assert [one.inputs["addonName"] for one in addons] == ["eks-pod-identity-agent"]
+        names = [one.inputs["addonName"] for one in addons]
+        assert names == ["eks-pod-identity-agent", "aws-mountpoint-s3-csi-driver"]
 
     def test_the_workshops_own_scheduler_setting_can_be_reproduced(self, run_program: Run) -> None:
         values = stack_values("workshop")
@@ -202,7 +203,7 @@ class TestWorkshop:
         assert chart["npd"]["enabled"] is False
         assert not [one for one in recorder.of_type(":Namespace") if "health" in one.name]
         assert only(recorder, ":Deployment")["spec"]["template"]["spec"]["schedulerName"] == "my-scheduler"
-        assert not recorder.of_type(":PodIdentityAssociation")
+        assert not [one for one in recorder.of_type(":PodIdentityAssociation") if "recovery" in one.name]
 
     def test_faults_that_only_aws_knows_come_together_and_nothing_is_registered(self, run_program: Run) -> None:
         values = stack_values("workshop")
@@ -238,7 +239,12 @@ def test_the_serving_half_deploys_to_the_cluster_that_the_platform_half_exports(
     assert only(recorder, "providers:kubernetes")["kubeconfig"] == kubeconfig
     assert len(recorder.of_type(":ExistingNodeGroup")) == 2
     assert len(recorder.of_type(":Deployment")) == 2
-    assert not [one for one in recorder.resources if one.type.startswith(("aws:", "eks:"))]
+    assert {one.type.split(":")[1].split("/")[0] for one in recorder.resources if one.type.startswith("aws:")} == {
+        *("s3", "iam", "eks")
+    }, "the model cache alone"
+    associations = recorder.of_type(":PodIdentityAssociation")
+    assert {one.inputs["clusterName"] for one in associations} == {"neuron-serving-platform"}
+    assert not recorder.of_type(":NodeGroup")
 
 
 def test_a_stack_that_exports_no_cluster_is_named(run_program: Run) -> None:

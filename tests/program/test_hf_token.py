@@ -18,8 +18,9 @@ ARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:team/hf-AbC123"
 
 @pytest.fixture(scope="module")
 def recorder(region: object, run_program: Run) -> Recorder:  # noqa: ARG001, F811 - what the program asks
-    """The stack inf2-prod, which compiles in its pods, with its token there."""
+    """The stack inf2-prod with its token there and no model cache, so that its pods download and compile."""
     values = stack_values("inf2-prod")
+    del values["modelCache"]
     values["serving"][0]["hfTokenSecretArn"] = ARN
     return run_program(values, outputs=EKS_OUTPUTS)
 
@@ -44,12 +45,25 @@ def test_the_programs_find_the_file_and_the_server_has_none(recorder: Recorder) 
 
 
 def test_the_pods_account_may_read_this_secret_and_do_nothing_else(recorder: Recorder) -> None:
-    association = only(recorder, ":PodIdentityAssociation", "tinyllama-hf-token")
+    association = only(recorder, ":PodIdentityAssociation", "tinyllama")
     assert association["serviceAccount"] == "tinyllama-0a1b2c3d"
     assert association["clusterName"] == "neuron-serving-local"
-    (statement,) = json.loads(only(recorder, ":RolePolicy", "tinyllama-hf-token")["policy"])["Statement"]
+    (statement,) = json.loads(only(recorder, ":RolePolicy", "tinyllama")["policy"])["Statement"]
     assert statement["Resource"] == ARN
     assert statement["Action"] == ["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"]
+
+
+@pytest.mark.usefixtures("region")
+def test_with_a_model_cache_a_service_account_still_has_one_role_and_only_the_publishers_reads_the_secret(
+    run_program: Run,
+) -> None:
+    values = stack_values("inf2-prod")
+    values["serving"][0]["hfTokenSecretArn"] = ARN
+    recorder = run_program(values, outputs=EKS_OUTPUTS)
+    accounts = [one.inputs["serviceAccount"] for one in recorder.of_type(":PodIdentityAssociation")]
+    assert len(accounts) == len(set(accounts))
+    assert ARN in only(recorder, ":RolePolicy", "tinyllama-publisher")["policy"]
+    assert ARN not in only(recorder, ":RolePolicy", "tinyllama")["policy"]
 
 
 def test_driver_and_provider_run_on_the_tainted_nodes(recorder: Recorder) -> None:

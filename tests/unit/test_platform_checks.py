@@ -206,6 +206,21 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
             "accelerator.nodeProblemDetector: found recover in a cluster of mode kubeconfig; allowed: none or detect: "
             "recovery needs a role, bound to the cluster by its EKS name; fix: set detect",
         ),
+        (
+            {
+                "cluster": {"mode": "kubeconfig", "kubeconfig": "kubeconfig"},
+                "nodeGroups.0.create": None,
+                "accelerator": None,
+                "modelCache": {"backend": "s3"},
+            },
+            "modelCache.backend: found s3 in a cluster of mode kubeconfig; allowed: hostpath: pods get their right to "
+            "a bucket by the cluster's EKS name; fix: set hostpath, or another cluster.mode",
+        ),
+        (
+            {"modelCache": {"backend": "s3", "createBucket": False}},
+            "modelCache.bucket: found nothing, with createBucket false; allowed: the name of a bucket that exists; "
+            "fix: set it",
+        ),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )

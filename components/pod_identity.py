@@ -1,0 +1,41 @@
+"""What pods may do on AWS: EKS Pod Identity gives a service account one role, which has all that its pods need."""
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from components.roles import pod_role, policy_document
+from components.tags import stack_tags
+
+Statements = Sequence[Mapping[str, object]]
+"""Statements of an IAM policy."""
+
+
+def grant(
+    name: str,
+    cluster: pulumi.Input[str],
+    namespace: pulumi.Input[str],
+    service_account: pulumi.Input[str],
+    statements: Sequence[pulumi.Input[Statements]],
+    parent: pulumi.Resource,
+    depends_on: Sequence[pulumi.Resource],
+) -> list[pulumi.Resource]:
+    """Let the pods of a service account do this; they have to wait for the result, as they get the role at their start.
+
+    `depends_on` has the cluster, which is given by name alone.
+    """
+    policy = pulumi.Output.all(*statements).apply(
+        lambda every: policy_document([one for part in every for one in part])
+    )
+    role, policies = pod_role(name, parent, policy=policy)
+    association = aws.eks.PodIdentityAssociation(
+        name,
+        cluster_name=cluster,
+        namespace=namespace,
+        service_account=service_account,
+        role_arn=role.arn,
+        tags=stack_tags(name),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=depends_on),
+    )
+    return [*policies, association]
