@@ -10,8 +10,8 @@ from components.lookups.ami import pinned_ami, recommended_ami
 from components.lookups.aws import Aws
 from components.lookups.quotas import live_quotas
 from neuron.quota import Bucket
+from stand_ins.account import replies
 from stand_ins.aws_api import AwsStandIn
-from tools import offline
 
 STACK_FILE = """
 config:
@@ -28,7 +28,7 @@ INFERENTIA = Bucket("inf", "on-demand")
 @pytest.fixture(scope="module")
 def account() -> Iterator[Aws]:
     api = AwsStandIn()
-    for action, reply in offline.replies(STACK_FILE).items():
+    for action, reply in replies(STACK_FILE).items():
         api.reply(action, reply)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", api.url)
