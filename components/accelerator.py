@@ -3,14 +3,12 @@
 from typing import Any
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 
 from components.charts import install
 from components.cluster import Cluster
 from components.plans import AcceleratorPlan
-from components.roles import pod_role, policy_document
-from components.tags import stack_tags
+from components.pod_identity import grant
 
 NAMESPACE = "kube-system"
 # Of the chart's node problem detector (Neuron documentation, "Permissions for Neuron Node Problem Detector").
@@ -56,18 +54,10 @@ class Accelerator(pulumi.ComponentResource):
 
         The association names the cluster by a plain name: that there is one by then, only `needed` says.
         """
-        policy = pulumi.Output.from_input(eks_name).apply(lambda name: policy_document(recovery_statements(name)))
-        role, policies = pod_role("neuron-node-recovery", self, policy=policy)
-        association = aws.eks.PodIdentityAssociation(
-            "neuron-node-recovery",
-            cluster_name=eks_name,
-            namespace=DETECTOR_NAMESPACE,
-            service_account=DETECTOR_SERVICE_ACCOUNT,
-            role_arn=role.arn,
-            tags=stack_tags("neuron-node-recovery"),
-            opts=pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed),
+        allowed = pulumi.Output.from_input(eks_name).apply(recovery_statements)
+        return grant(
+            "neuron-node-recovery", eks_name, DETECTOR_NAMESPACE, DETECTOR_SERVICE_ACCOUNT, [allowed], self, needed
         )
-        return [*policies, association]
 
 
 def chart_values(plan: AcceleratorPlan) -> dict[str, Any]:

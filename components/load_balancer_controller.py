@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
-import pulumi_aws as aws
 
 from components.charts import install_release
 from components.cluster import Cluster
-from components.roles import pod_role
+from components.pod_identity import grant
 from components.settings.charts import ChartsSettings
-from components.tags import stack_tags
 
 NAMESPACE = "kube-system"
 CHART = "load-balancer-controller"
@@ -28,28 +26,24 @@ class LoadBalancerController(pulumi.ComponentResource):
     """The controller's chart and role. Services with its load balancers depend on this layer, so they go before it."""
 
     def __init__(
-        self, eks_name: str, cluster: Cluster, charts: ChartsSettings, opts: pulumi.ResourceOptions | None = None
+        self,
+        eks_name: pulumi.Input[str],
+        cluster: Cluster,
+        charts: ChartsSettings,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Register both; a pod gets its role when it starts, so the role comes first."""
         super().__init__("neuron-serving:index:LoadBalancerController", "load-balancer-controller", {}, opts)
         needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         child = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed)
-        role, policies = pod_role("load-balancer-controller", self, statements=statements(eks_name))
-        association = aws.eks.PodIdentityAssociation(
-            "load-balancer-controller",
-            cluster_name=eks_name,
-            namespace=NAMESPACE,
-            service_account=SERVICE_ACCOUNT,
-            role_arn=role.arn,
-            tags=stack_tags("load-balancer-controller"),
-            opts=child,
-        )
-        deployed = pulumi.ResourceOptions(provider=cluster.provider, depends_on=[*policies, association])
+        allowed = pulumi.Output.from_input(eks_name).apply(statements)
+        granted = grant("load-balancer-controller", eks_name, NAMESPACE, SERVICE_ACCOUNT, [allowed], self, needed)
+        deployed = pulumi.ResourceOptions(provider=cluster.provider, depends_on=granted)
         install_release(CHART, NAMESPACE, chart_values(eks_name), charts, pulumi.ResourceOptions.merge(child, deployed))
         self.register_outputs({})
 
 
-def chart_values(eks_name: str) -> dict[str, Any]:
+def chart_values(eks_name: pulumi.Input[str]) -> dict[str, Any]:
     """Values of the controller's chart: Network Load Balancers alone, and only for Services that name its class."""
     return {
         "clusterName": eks_name,

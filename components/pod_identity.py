@@ -19,11 +19,11 @@ def grant(
     service_account: pulumi.Input[str],
     statements: Sequence[pulumi.Input[Statements]],
     parent: pulumi.Resource,
-    depends_on: Sequence[pulumi.Resource],
+    needed: pulumi.ResourceOptions,
 ) -> list[pulumi.Resource]:
     """Let the pods of a service account do this; they have to wait for the result, as they get the role at their start.
 
-    `depends_on` has the cluster, which is given by name alone.
+    `needed` names, as a dependency, the cluster: its name alone says nothing of when it is there.
     """
     policy = pulumi.Output.all(*statements).apply(
         lambda every: policy_document([one for part in every for one in part])
@@ -36,6 +36,6 @@ def grant(
         service_account=service_account,
         role_arn=role.arn,
         tags=stack_tags(name),
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=depends_on),
+        opts=pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=parent), needed),
     )
     return [*policies, association]

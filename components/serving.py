@@ -111,7 +111,8 @@ class Serving(pulumi.ComponentResource):
             # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
             from components.pod_identity import grant
 
-            granted += grant(name, eks_name, namespace.name, account, statements, self, nodes)
+            needed = pulumi.ResourceOptions(depends_on=nodes)
+            granted += grant(name, eks_name, namespace.name, account, statements, self, needed)
         return granted
 
 
