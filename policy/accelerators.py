@@ -69,13 +69,12 @@ def extended_resources(container: Container) -> dict[str, int | None]:
 def claimed_devices(pod: PodSpec, workload: Workload, claims: DeviceClaims) -> tuple[DeviceRequest, ...]:
     """The accelerators that a pod asks for through claims that the stack holds."""
     requests: list[DeviceRequest] = []
-    namespace = workload.manifest.namespace
     for claim in pod.node.at("resourceClaims").elements() if claims else ():
         for field, kind in (
             ("resourceClaimTemplateName", "ResourceClaimTemplate"),
             ("resourceClaimName", "ResourceClaim"),
         ):
-            requests += claims.get((kind, namespace, claim.at(field).text() or ""), ())
+            requests += claims.get((kind, workload.manifest.namespace, claim.at(field).text() or ""), ())
     return tuple(requests)
 
 

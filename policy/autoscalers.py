@@ -38,10 +38,9 @@ def autoscalers(resource: Resource) -> Iterator[Autoscaler]:
     for manifest in manifests(resource):
         if manifest.is_a("autoscaling", "HorizontalPodAutoscaler") or manifest.is_a("keda.sh", "ScaledObject"):
             target = manifest.node.at("spec", "scaleTargetRef")
-            name = target.at("name").text()
-            if name is not None:
-                kind = target.at("kind").text() or _DEFAULT_TARGET_KIND
-                yield Autoscaler(manifest, (manifest.namespace, kind, name))
+            kind, name = target.at("kind"), target.at("name").text()
+            if name is not None and not kind.is_unknown():
+                yield Autoscaler(manifest, (manifest.namespace, kind.text() or _DEFAULT_TARGET_KIND, name))
 
 
 def autoscaler_maxima(stack: Stack) -> ReplicaMaxima:

@@ -33,13 +33,16 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """The object's name; the Pulumi name where Pulumi or the API server will choose one."""
-        return self.node.at("metadata", "name").quiet().text() or self.resource.name
+        """What references call the object; the Pulumi name where Pulumi or the API server will choose one.
+
+        While that is not known yet, no reference leads to the object.
+        """
+        return self._identity("name", self.resource.name)
 
     @property
     def namespace(self) -> str:
-        """The object's namespace."""
-        return self.node.at("metadata", "namespace").quiet().text() or _DEFAULT_NAMESPACE
+        """The object's namespace. While it is not known yet, no other object is in it."""
+        return self._identity("namespace", _DEFAULT_NAMESPACE)
 
     @property
     def urn(self) -> str:
@@ -52,7 +55,13 @@ class Manifest:
         return self.namespace, self.kind, self.name
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}"
+        metadata = self.node.at("metadata").quiet()
+        namespace = metadata.at("namespace").text() or _DEFAULT_NAMESPACE
+        return f"{self.kind} {namespace}/{metadata.at('name').text() or self.resource.name}"
+
+    def _identity(self, field: str, default: str) -> str:
+        node = self.node.at("metadata", field)
+        return f"unknown {field} of {self.urn}" if node.is_unknown() else node.text() or default
 
     def is_a(self, group: str, kind: str) -> bool:
         """Whether the object is of that API group and kind, in whatever version."""
@@ -88,8 +97,8 @@ def _manifests(resource: Resource, node: Node) -> Iterator[Manifest]:
 
 
 def _expand(node: Node, fallback: tuple[str, str], resource: Resource, is_patch: bool) -> Iterator[Manifest]:
-    api_version = node.at("apiVersion").quiet().text() or fallback[0]
-    kind = node.at("kind").quiet().text() or fallback[1]
+    api_version = node.at("apiVersion").text() or fallback[0]
+    kind = node.at("kind").text() or fallback[1]
     if kind.endswith(_LIST):
         for item in node.at("items").elements():
             yield from _expand(item, (api_version, kind.removesuffix(_LIST)), resource, is_patch)

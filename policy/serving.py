@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from neuron.images import parse_reference
-from policy.values import Node
 from policy.workloads import Container, PodSpec, Workload
 
 # The last words of a repository such as vllm/vllm-openai, pytorch-inference-vllm-neuronx or nvidia/tritonserver.
@@ -36,14 +35,15 @@ def serving_containers(workload: Workload) -> Iterator[tuple[PodSpec, Container]
 
 
 def _serves(container: Container) -> bool:
-    command = " ".join([*_words(container.node.at("command")), *_words(container.node.at("args"))])
+    fields = container.node.at("command"), container.node.at("args")
+    words = [word for field in fields for word in field.elements()]
+    # One word makes a follower of a server: while one is not known yet, nothing can be told.
+    if any(node.is_unknown() for node in (*fields, *words)):
+        return False
+    command = " ".join(word.text() or "" for word in words)
     if _FOLLOWER_COMMAND.search(command):
         return False
     return bool(_SERVER_COMMAND.search(command)) or _is_server_image(container.node.at("image").text() or "")
-
-
-def _words(node: Node) -> Iterator[str]:
-    return (word for element in node.elements() if (word := element.text()) is not None)
 
 
 def _is_server_image(image: str) -> bool:

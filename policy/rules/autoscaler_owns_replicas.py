@@ -25,7 +25,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
         # The API server fills in replicas, and the autoscaler changes them: only what was stated counts.
         for manifest in stated_manifests(resource):
             replicas = manifest.node.at("spec", "replicas")
-            scaler = scalers.get(manifest.key)
+            scaler = scalers.get(manifest.key) if not replicas.is_absent() else None
             if scaler and replicas.is_present():
                 yield Violation(
                     what=f"spec.replicas is set to {replicas.integer()}, and {scaler} sets it too",

@@ -118,7 +118,7 @@ def _is_model_cache(volume: Node, mount: Node) -> bool:
     if not any(source.is_present() for source in sources):
         return False
     names = (mount.at("name"), mount.at("mountPath"), volume.at("persistentVolumeClaim", "claimName"))
-    return any(_CACHE_WORD.search(node.quiet().text() or "") for node in names)
+    return any(_CACHE_WORD.search(node.text() or "") for node in names)
 
 
 def _is_writable(volume: Node, mount: Node) -> bool:
