@@ -244,3 +244,37 @@ def test_an_exception_is_a_warning_of_its_own_policy_in_both_passes(start_pack: 
         assert "no memory limit" in in_resource.message
         assert "claim models of mode ReadWriteOnce is used by 2 replicas" in in_stack.message
         assert (in_resource.policyName == in_stack.policyName == "policy-exceptions") is bool(annotations)
+
+
+FAILING_PACK = f"""
+import sys
+from dataclasses import replace
+sys.path.insert(0, {str(ROOT)!r})
+from pulumi_policy import PolicyPack
+from policy.policies import policies
+from policy.rules import RULES
+
+def fail(_):
+    raise KeyError({TOKEN!r})
+
+PolicyPack("failing", policies=policies([
+    replace(rule, judge_resource=rule.judge_resource and fail) if rule.id == "memory-limits"
+    else replace(rule, judge_stack=fail) if rule.id == "guarded-endpoint" else rule
+    for rule in RULES
+]))
+"""
+
+
+def test_a_rule_that_fails_is_reported_and_turns_no_other_off(start_pack: StartPack, tmp_path: Path) -> None:
+    (tmp_path / "PulumiPolicy.yaml").write_text("runtime: python\n")
+    (tmp_path / "__main__.py").write_text(FAILING_PACK)
+    pack = start_pack(str(tmp_path))
+    in_resource = pack.analyze(request(Given(DEPLOYMENT_TYPE, broken_deployment())))
+    assert {one.policyName for one in in_resource} == OF_A_WORKLOAD
+    in_stack = pack.analyze_stack([resource(one) for one in mixed_stack()])
+    assert {"guarded-endpoint", "rollout-capacity"} <= {one.policyName for one in in_stack}
+    for diagnostics, rule in ((in_resource, "memory-limits"), (in_stack, "guarded-endpoint")):
+        [failed] = [one for one in diagnostics if one.policyName == rule]
+        assert "the rule itself failed (KeyError in fail, line 10)" in failed.message
+        assert failed.enforcementLevel == analyzer_pb2.MANDATORY
+        assert TOKEN[3:] not in failed.message
