@@ -1,4 +1,7 @@
-"""Writes docs/policies, one page a rule, from what the rules say of themselves; `--check` fails where it is stale."""
+"""Writes docs/policies, one page a rule, and the table in policy/README.md, from what the rules say of themselves.
+
+`--check` writes nothing and fails where something is stale.
+"""
 
 import argparse
 import json
@@ -11,7 +14,9 @@ from policy.policies import exceptions_report
 from policy.rule import Rule
 from policy.rules import RULES
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "policies"
+_ROOT = Path(__file__).resolve().parent.parent
+PAGES = _ROOT / "docs" / "policies"
+README = _ROOT / "policy" / "README.md"
 _COMMAND = "python -m tools.policy_docs"
 _GENERATED = f"<!-- Written by `{_COMMAND}` from policy/rules: change the rule, not this page. -->"
 _INDEX = "README.md"
@@ -49,31 +54,44 @@ def write(directory: Path = PAGES) -> list[str]:
     return changed
 
 
+def with_table(readme: str) -> str:
+    """A readme with the table of rules in its place, between two marks."""
+    head, mark, rest = readme.partition(f"<!-- rules: written by `{_COMMAND}` -->\n")
+    _, end, tail = rest.partition("<!-- end of rules -->")
+    return f"{head}{mark}{_table('../docs/policies/')}\n{end}{tail}"
+
+
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog=_COMMAND, description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
-    if parser.parse_args().check:
-        for name in (found := stale()):
-            print(f"docs/policies/{name} is stale; run `{_COMMAND}`")
-        return 1 if found else 0
-    for name in write():
-        print(f"docs/policies/{name}")
-    return 0
+    check = parser.parse_args().check
+    readme = README.read_text()
+    found = [f"docs/policies/{name}" for name in (stale() if check else write())]
+    found += ["policy/README.md"] if with_table(readme) != readme else []
+    for name in found:
+        print(f"{name} is stale; run `{_COMMAND}`" if check else name)
+    if not check:
+        README.write_text(with_table(readme))
+    return 1 if check and found else 0
+
+
+def _table(folder: str = "") -> str:
+    rows = "\n".join(
+        f"| [{rule.id}]({folder}{rule.id}.md) | {rule.title} | {rule.level.value} | {rule.severity.value} |"
+        for rule in DOCUMENTED
+    )
+    return f"""| Rule | What it asks for | Level | Severity |
+|---|---|---|---|
+{rows}"""
 
 
 def _index() -> str:
-    rows = "\n".join(
-        f"| [{rule.id}]({rule.id}.md) | {rule.title} | {rule.level.value} | {rule.severity.value} |"
-        for rule in DOCUMENTED
-    )
     return f"""{_GENERATED}
 
 # The rules of the policy pack
 
-| Rule | What it asks for | Level | Severity |
-|---|---|---|---|
-{rows}
+{_table()}
 
 A mandatory finding stops `pulumi up`; an advisory one is a warning. To change a level, or to configure a rule, give the
 pack a file: `pulumi up --policy-pack policy --policy-pack-config policies.json`. To begin with warnings alone:

@@ -42,3 +42,14 @@ def test_the_command_says_what_is_stale(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr(policy_docs, "stale", lambda: ["probes.md"])
     assert policy_docs.main() == 1
     assert "docs/policies/probes.md is stale" in capsys.readouterr().out
+
+
+def test_the_readme_of_the_pack_has_the_table_of_the_rules() -> None:
+    readme = policy_docs.README.read_text()
+    assert policy_docs.with_table(readme) == readme, "run python -m tools.policy_docs"
+    rows = [line for line in readme.splitlines() if line.startswith("| [")]
+    assert len(rows) == len(policy_docs.DOCUMENTED)
+    for row, rule in zip(rows, policy_docs.DOCUMENTED, strict=True):
+        assert (policy_docs.README.parent / row.partition("](")[2].partition(")")[0]).resolve().is_file()
+        assert rule.level.value in row
+    assert policy_docs.with_table(readme.replace(rows[0], "")) == readme
