@@ -32,6 +32,12 @@ CHARTS: Mapping[str, Chart] = MappingProxyType(
         "load-balancer-controller": Chart("aws-load-balancer-controller", "https://aws.github.io/eks-charts", "3.5.0"),
         "envoy-gateway": Chart("gateway-helm", "oci://docker.io/envoyproxy", "1.9.0"),
         "ingress-nginx": Chart("ingress-nginx", "https://kubernetes.github.io/ingress-nginx", "4.15.1"),
+        "keda": Chart("keda", "https://kedacore.github.io/charts", "2.20.2"),
+        # Kubernetes 1.36 needs 1.13 or newer.
+        "karpenter": Chart("karpenter", "oci://public.ecr.aws/karpenter", "1.14.1"),
+        "prometheus-adapter": Chart(
+            "prometheus-adapter", "https://prometheus-community.github.io/helm-charts", "5.3.0"
+        ),
     }
 )
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from components.autoscaling_checks import check_autoscaling
 from components.edge_checks import check_edge
 from components.faults import Fault
 from components.platform_checks import check_platform
@@ -28,7 +29,8 @@ def check(settings: Settings) -> list[Fault]:
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
         faults.extend(_hf_token(f"serving[{index}]", serving, settings))
-    return [*faults, *_capacity(settings), *check_edge(settings), *check_platform(settings)]
+    layers = [*check_edge(settings), *check_autoscaling(settings), *check_platform(settings)]
+    return [*faults, *_capacity(settings), *layers]
 
 
 def _makes_something_else(settings: Settings) -> bool:
@@ -187,11 +189,15 @@ def _capacity(settings: Settings) -> Iterator[Fault]:
             one.model.tensor_parallel not in allowed_tensor_parallel(instance) for _, one in users
         ):
             continue
-        pods = [chips_per_pod(one.model.tensor_parallel, instance) for _, one in users for _ in range(one.replicas)]
+        pods = [
+            chips_per_pod(one.model.tensor_parallel, instance) for _, one in users for _ in range(one.most_replicas)
+        ]
         if free_slots(Pool(instance, group.nodes), 1, pods) < 0:
+            scaled = any(one.autoscaling for _, one in users)
+            key = "autoscaling.maxReplicas" if scaled else "replicas"
             yield Fault(
-                f"serving[{users[0][0]}].replicas" if len(users) == 1 else "serving",
+                f"serving[{users[0][0]}].{key}" if len(users) == 1 else "serving",
                 f"{len(pods)} pods that ask for {sum(pods)} chips in node group {group.name}",
                 f"{group.nodes * instance.chips} chips ({group.nodes} x {instance.name})",
-                "lower replicas or raise nodes of the node group",
+                f"lower {'maxReplicas' if scaled else 'replicas'} or raise nodes of the node group",
             )

@@ -17,6 +17,7 @@ from neuron.memory import SHARED_MEMORY_GIB
 from neuron.model import Model, storage_gib
 from neuron.placement import cpu_request_millicores
 from neuron.rollout import Probe, Rollout
+from neuron.scaling import Scaling
 from neuron.startup import StartUp
 
 # The pod's own disk: below it, `model` (weights) and `artifacts` (compiled graphs), as the programs lay them out.
@@ -26,6 +27,8 @@ _ARTIFACTS_PATH = f"{_LOCAL_PATH}/artifacts"
 _CACHE_PATH = "/model-cache"
 # Where servers should not all be at once: a node dies more often than a zone.
 _SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+# Karpenter does not move a pod that takes minutes to start; nothing else reads it.
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 # A publisher that dies resumes; one that fails this often has a reason that another try does not mend.
 PUBLISH_RETRIES = 3
 
@@ -39,6 +42,7 @@ class ServingPlan:
     where the stack's own token is used, or none at all. `callers` are namespaces beside its own whose pods may call it;
     with `called_from_outside` a load balancer sends clients' connections straight to the pods.
     `publishes` says whether a Job publishes the artifact before the pods look for it.
+    `scaling` is None where the number of replicas is fixed.
     """
 
     name: str
@@ -60,6 +64,12 @@ class ServingPlan:
     token_secret_arn: str | None = None
     callers: tuple[str, ...] = ()
     called_from_outside: bool = False
+    scaling: Scaling | None = None
+
+    @property
+    def most_replicas(self) -> int:
+        """The replicas that there are at the largest."""
+        return self.replicas if self.scaling is None else self.scaling.maximum
 
     @property
     def downloads(self) -> bool:
@@ -102,10 +112,10 @@ def labels(plan: ServingPlan, component: str = "server") -> dict[str, str]:
 
 
 def deployment_spec(plan: ServingPlan, references: References) -> apps.DeploymentSpecArgsDict:
-    """The server's Deployment."""
+    """The server's Deployment; where something scales it, the replicas are not ours to state."""
     update = plan.rollout.update
     return {
-        "replicas": plan.replicas,
+        **({} if plan.scaling else {"replicas": plan.replicas}),
         "selector": {"match_labels": selector(plan)},
         "strategy": {
             "type": "RollingUpdate",
@@ -113,7 +123,7 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
         },
         "progress_deadline_seconds": plan.rollout.progress_deadline_seconds,
         "template": {
-            "metadata": {"labels": labels(plan)},
+            "metadata": {"labels": labels(plan), "annotations": {DO_NOT_DISRUPT: "true"}},
             "spec": {
                 **_pod_spec(plan, references, _load_token(plan, references), read_only_cache=True),
                 "service_account_name": references.service_account,

@@ -172,13 +172,18 @@ def launch_template(plan: NodeGroupPlan) -> "aws.ec2.LaunchTemplateArgs":
     return template
 
 
+def disk_iops(throughput_mib_per_second: int) -> int:
+    """The operations a second that a gp3 volume of that throughput has to be bought with."""
+    return max(DEFAULT_IOPS, round(throughput_mib_per_second / THROUGHPUT_PER_IOPS_MIB))
+
+
 def _node_template(name: str, disk_gib: int, throughput_mib_per_second: int) -> "aws.ec2.LaunchTemplateArgs":
     """What every node has: IMDSv2 alone, an encrypted disk, no key for SSH, and the stack's tags."""
     disk = aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
         volume_type="gp3",
         volume_size=disk_gib,
         throughput=throughput_mib_per_second,
-        iops=max(DEFAULT_IOPS, round(throughput_mib_per_second / THROUGHPUT_PER_IOPS_MIB)),
+        iops=disk_iops(throughput_mib_per_second),
         encrypted="true",
         delete_on_termination="true",
     )

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.addresses import EDGE_NAMESPACES, MONITORING_NAMESPACE
+from components.autoscaling import AutoscalerPlan, ScalerPlan
 from components.checks import to_model
 from components.deployment import MODEL_PATH, ServingPlan, selector
 from components.edges.plan import EdgePlan, Route
+from components.karpenter import KarpenterPlan
+from components.platform import Platform
 from components.platform_checks import installs_scheduler_extension
 from components.settings import Settings
 from components.settings.accelerator import AcceleratorSettings
@@ -18,8 +21,10 @@ from neuron.edge import concurrency_limit, deregistration_seconds
 from neuron.images import image_line, model_arguments
 from neuron.instances import InstanceType, instance_type
 from neuron.memory import container_memory_gib
+from neuron.model import Model
 from neuron.placement import NEURON_SCHEDULER, Pool, chips_per_pod, free_slots, needs_neighbouring_chips
-from neuron.rollout import Situation, derive_rollout
+from neuron.rollout import Rollout, Situation, derive_rollout
+from neuron.scaling import Scaling, Schedule, derive_scaling
 from neuron.startup import start_up
 
 
@@ -37,6 +42,27 @@ def accelerator_plans(settings: Settings) -> tuple[AcceleratorPlan, ...]:
     if settings.accelerator is None:
         return ()
     return (AcceleratorPlan(settings.accelerator, settings.charts, installs_scheduler_extension(settings)),)
+
+
+def karpenter_plans(settings: Settings, platform: Platform) -> tuple[KarpenterPlan, ...]:
+    """The plan of the Karpenter layer; none where it makes no node group."""
+    groups = platform.karpenter_groups
+    mounts_s3 = settings.model_cache is not None and settings.model_cache.backend == "s3"
+    return (KarpenterPlan(groups, platform.region, settings.charts, mounts_s3),) if groups else ()
+
+
+def autoscaler_plans(settings: Settings) -> tuple[AutoscalerPlan, ...]:
+    """The plan of the provider of external metrics; none where the cluster has it already, or nothing scales."""
+    if settings.autoscaler is None or not settings.autoscaler.install:
+        return ()
+    return (AutoscalerPlan(settings.autoscaler, settings.charts),)
+
+
+def scaler_plan(plan: ServingPlan, settings: Settings) -> ScalerPlan | None:
+    """What scales a model server; None where the number of its replicas is fixed."""
+    if plan.scaling is None or settings.autoscaler is None:
+        return None
+    return ScalerPlan(plan.name, plan.namespace, plan.scaling, settings.autoscaler)
 
 
 def serving_plans(settings: Settings) -> tuple[ServingPlan, ...]:
@@ -74,7 +100,7 @@ def _route(plan: ServingPlan, serving: ServingSettings, edge: EdgeSettings, *, a
         namespace=plan.namespace,
         selector=selector(plan),
         hostname=hostname,
-        concurrency=concurrency_limit(plan.replicas, plan.model.max_num_seqs, limits.queue_factor),
+        concurrency=concurrency_limit(plan.most_replicas, plan.model.max_num_seqs, limits.queue_factor),
         timeout_seconds=serving.longest_request_seconds,
         deregistration_seconds=deregistration_seconds(plan.rollout.drain),
     )
@@ -94,12 +120,14 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
     published = publishes(serving, settings)
     on_miss = serving.on_miss or ("fail" if published else "compile")
     situation = Situation(
-        replicas=serving.replicas,
-        slots=serving.replicas + _spare_slots(serving, settings, pool),
+        replicas=serving.most_replicas,
+        slots=serving.most_replicas + _spare_slots(serving, settings, pool),
         start=start_up(model, cached=published),
         longest_request_seconds=serving.longest_request_seconds,
         line=line,
+        fewest_replicas=serving.replicas if serving.autoscaling else None,
     )
+    rollout = derive_rollout(situation)
     return ServingPlan(
         name=serving.name,
         namespace=serving.namespace,
@@ -118,8 +146,23 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         token_secret_arn=serving.hf_token_secret_arn,
         callers=(MONITORING_NAMESPACE, *_edge_namespaces(settings), *serving.allow_from),
         called_from_outside=settings.edge is not None and settings.edge.kind == "nlb",
-        rollout=derive_rollout(situation),
+        rollout=rollout,
         scheduler=_scheduler(chips, pool.instance, settings),
+        scaling=_scaling(serving, model, rollout),
+    )
+
+
+def _scaling(serving: ServingSettings, model: Model, rollout: Rollout) -> Scaling | None:
+    stated = serving.autoscaling
+    if stated is None:
+        return None
+    return derive_scaling(
+        serving.replicas,
+        stated.max_replicas,
+        model,
+        rollout.drain,
+        stated.time_to_first_token_seconds,
+        tuple(Schedule(one.start, one.end, one.time_zone, one.replicas) for one in stated.schedule),
     )
 
 
@@ -147,4 +190,4 @@ def _spare_slots(serving: ServingSettings, settings: Settings, pool: Pool) -> in
 def _all_pods(node_group: str, settings: Settings, instance: InstanceType) -> list[int]:
     """Chips of every serving pod on the node group, this server's own included."""
     users = [one for one in settings.serving if one.node_group == node_group]
-    return [chips_per_pod(one.model.tensor_parallel, instance) for one in users for _ in range(one.replicas)]
+    return [chips_per_pod(one.model.tensor_parallel, instance) for one in users for _ in range(one.most_replicas)]

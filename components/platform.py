@@ -63,6 +63,16 @@ class Platform:
     addons: dict[str, str]
     node_groups: tuple[NodeGroupPlan, ...]
 
+    @property
+    def managed_groups(self) -> tuple[NodeGroupPlan, ...]:
+        """The node groups that EKS manages."""
+        return tuple(plan for plan in self.node_groups if plan.create.provisioner == "managed")
+
+    @property
+    def karpenter_groups(self) -> tuple[NodeGroupPlan, ...]:
+        """The node groups whose nodes Karpenter makes."""
+        return tuple(plan for plan in self.node_groups if plan.create.provisioner == "karpenter")
+
 
 # For a stack that makes nothing on AWS.
 NOTHING = Platform(region="", kubernetes_version="", cluster=None, vpc_id=None, zone_ids=(), addons={}, node_groups=())

@@ -12,7 +12,16 @@ from neuron.errors import ImpossibleInputError
 from neuron.images import IMAGE_LINES, ImageLine
 from neuron.instances import INSTANCE_TYPES
 from neuron.placement import chips_per_pod, needs_neighbouring_chips
-from neuron.quota import BUCKET_KEYS, NodeGroupCapacity, Quota, Update, check_quotas, needs
+from neuron.quota import (
+    BUCKET_KEYS,
+    NodeGroupCapacity,
+    NodePoolCapacity,
+    Quota,
+    Update,
+    bucket_of,
+    check_quotas,
+    needs,
+)
 
 EVERYWHERE = "0.0.0.0/0"
 # Two subnets in each of up to six zones; EC2 takes no network larger than /16.
@@ -111,8 +120,18 @@ def _created_group(path: str, group: NodeGroupSettings, create: CreateSettings, 
         found = f"{'none' if create.reservation_id is None else 'one'} with purchase {create.purchase}"
         fix = "set it" if create.reservation_id is None else "leave it out"
         yield Fault(f"{path}.reservationId", found, f"one with {' or '.join(RESERVED)}, none else", fix)
+    if create.provisioner == "karpenter":
+        yield from _karpenter_group(path, create)
     if create.ami_release is not None:
         yield from _pinned_release(f"{path}.amiRelease", create.ami_release, group, settings)
+
+
+def _karpenter_group(path: str, create: CreateSettings) -> Iterator[Fault]:
+    if create.purchase in RESERVED:
+        allowed = "on-demand or spot: reserved capacity is there whether pods wait or not"
+        yield Fault(f"{path}.purchase", f"{create.purchase} beside karpenter", allowed, "use provisioner managed")
+    if create.min_nodes is not None:
+        yield Fault(f"{path}.minNodes", "a value beside karpenter", "none: nodes come with pods", "drop it")
 
 
 def _pinned_release(path: str, pin: str, group: NodeGroupSettings, settings: Settings) -> Iterator[Fault]:
@@ -178,7 +197,7 @@ def _charts(settings: Settings) -> Iterator[Fault]:
 def _quotas(settings: Settings) -> Iterator[Fault]:
     """What the node groups made here need at their largest, against the quotas that the stack file declares."""
     declared = {BUCKET_KEYS[key]: Quota(vcpus) for key, vcpus in settings.quotas.stated().items()}
-    for verdict in check_quotas(needs(_capacities(settings)), declared):
+    for verdict in check_quotas(needs(_capacities(settings), _pools(settings)), declared):
         if verdict.fits is False:
             yield Fault(
                 "nodeGroups",
@@ -191,7 +210,18 @@ def _quotas(settings: Settings) -> Iterator[Fault]:
 def _capacities(settings: Settings) -> Iterator[NodeGroupCapacity]:
     for group in settings.node_groups:
         instance = INSTANCE_TYPES.get(group.instance_type)
-        if group.create is None or instance is None:
+        if group.create is None or group.create.provisioner != "managed" or instance is None:
             continue
         update = Update(max_unavailable=group.create.max_unavailable, strategy=group.create.update_strategy)
         yield NodeGroupCapacity(group.name, instance, group.nodes, group.create.purchase, update)
+
+
+def _pools(settings: Settings) -> Iterator[NodePoolCapacity]:
+    """Of the groups whose nodes Karpenter makes, up to the limits of their pools."""
+    for group in settings.node_groups:
+        instance = INSTANCE_TYPES.get(group.instance_type)
+        if group.create is None or group.create.provisioner != "karpenter" or instance is None:
+            continue
+        bucket = bucket_of(instance, group.create.purchase)
+        if bucket is not None:
+            yield NodePoolCapacity(group.name, group.nodes * instance.vcpus, frozenset({bucket}))

@@ -23,9 +23,13 @@ from neuron.rollout import publish_timeout_seconds
 
 
 class Serving(pulumi.ComponentResource):
-    """Publish Job, Deployment, Service and what they need. `url` is the OpenAI-compatible endpoint in the cluster."""
+    """Publish Job, Deployment, Service and what they need.
+
+    `url` is the OpenAI-compatible endpoint in the cluster, `deployment` the name of the Deployment.
+    """
 
     url: pulumi.Output[str]
+    deployment: pulumi.Output[str]
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class Serving(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=[deployment])),
         )
         self.url = pulumi.Output.concat("http://", service.metadata["name"], ".", namespace.name, f".svc:{PORT}/v1")
+        self.deployment = deployment.metadata["name"]
         pulumi.log.info(plan.rollout.forecast, self)
         self.register_outputs({"url": self.url})
 

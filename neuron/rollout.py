@@ -79,13 +79,22 @@ class Drain:
 
 @dataclass(frozen=True)
 class Situation:
-    """Everything that a rollout depends on. `slots` is how many serving pods the pool holds at its largest."""
+    """Everything that a rollout depends on. `slots` is how many serving pods the pool holds at its largest.
+
+    `replicas` are the most that there may be. `fewest_replicas` is how few an autoscaler leaves, None without one.
+    """
 
     replicas: int
     slots: int
     start: StartUp
     longest_request_seconds: int
     line: ImageLine
+    fewest_replicas: int | None = None
+
+    @property
+    def serving_replicas(self) -> int:
+        """Replicas that serve at least, when nothing is replaced."""
+        return self.replicas if self.fewest_replicas is None else self.fewest_replicas
 
 
 @dataclass(frozen=True)
@@ -175,15 +184,17 @@ def _outage_seconds(situation: Situation, spare: int, drain: Drain, startup: Pro
 
     The old pod leaves the endpoints at once; a probe finds the new one ready half a period late on average.
     """
-    if spare or situation.replicas > 1:
+    if spare or situation.serving_replicas > 1:
         return 0
     return drain.stop_seconds + situation.start.total_seconds + startup.period_seconds / 2
 
 
 def _reason(situation: Situation, spare: int) -> str:
-    used = f"{situation.replicas} of {situation.slots} accelerator slots in use"
+    scaled = "" if situation.fewest_replicas is None else "at the most "
+    used = f"{scaled}{situation.replicas} of {situation.slots} accelerator slots in use"
     if spare:
         return f"{used}: a new pod starts before an old one stops"
-    if situation.replicas > 1:
-        return f"{used}: one pod at a time is replaced, {situation.replicas - 1} of {situation.replicas} keep serving"
+    serving = situation.serving_replicas
+    if serving > 1:
+        return f"{used}: one pod at a time is replaced, {serving - 1} of {serving} keep serving"
     return f"{used}: the old pod must release its chip before the new one starts; one more node would avoid this"

@@ -117,6 +117,7 @@ def _put_provider_schema(source: Path, go: Go) -> None:
 _PULUMI_MODULE = "github.com/pulumi/pulumi/pkg/v3"
 _KUBERNETES_MODULE = "k8s.io/kubernetes"
 _ACTIONLINT_MODULE = "github.com/rhysd/actionlint"
+_KEDA_MODULE = "github.com/kedacore/keda/v2"
 _PROMETHEUS_MODULE = "github.com/prometheus/prometheus"
 _ENVOY_GATEWAY_MODULE = "github.com/envoyproxy/gateway"
 
@@ -181,6 +182,15 @@ BUILDS = (
         executables=(Executable("egctl", f"{_ENVOY_GATEWAY_MODULE}/cmd/egctl", _ENVOY_GATEWAY_MODULE),),
         stamps=(Stamp(f"{_ENVOY_GATEWAY_MODULE}/internal/cmd/version.envoyGatewayVersion", _ENVOY_GATEWAY_MODULE),),
         expected_minutes=5,
+    ),
+    GoBuild(
+        name="keda",
+        executables=(
+            Executable("keda-operator", f"{_KEDA_MODULE}/cmd/operator", _KEDA_MODULE),
+            Executable("keda-adapter", f"{_KEDA_MODULE}/cmd/adapter", _KEDA_MODULE),
+        ),
+        stamps=(Stamp(f"{_KEDA_MODULE}/version.Version", _KEDA_MODULE),),
+        expected_minutes=6,
     ),
 )
 

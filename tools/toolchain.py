@@ -82,6 +82,9 @@ TOOLS = (
     # Of the chart's minor version: what it makes of our resources is what the cluster's Envoy gets.
     Tool("egctl", (1, 9, 0), (1, 10, 0), probe=_egctl_version, build="envoy_gateway", for_tests=True),
     Tool("actionlint", (1, 7, 0), build="actionlint", for_tests=True),
+    # The official programs do not tell their versions, and have other names: these are always built.
+    Tool("keda-operator", (2, 20, 2), build="keda", for_tests=True),
+    Tool("keda-adapter", (2, 20, 2), build="keda", for_tests=True),
 )
 
 

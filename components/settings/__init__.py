@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from components.settings.accelerator import AcceleratorSettings
+from components.settings.autoscaling import AutoscalerSettings
 from components.settings.charts import ChartsSettings
 from components.settings.cluster import ClusterSettings
 from components.settings.edge import EdgeSettings
@@ -25,6 +26,7 @@ class Settings(Section):
     model_cache: ModelCacheSettings | None = None
     accelerator: AcceleratorSettings | None = None
     edge: EdgeSettings | None = None
+    autoscaler: AutoscalerSettings | None = None
     charts: ChartsSettings = ChartsSettings()
     quotas: QuotasSettings = QuotasSettings()
 

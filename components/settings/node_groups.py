@@ -1,5 +1,7 @@
 """Neuron nodes, and what the account may run."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from components.settings.shapes import ByNames, DnsLabel, ReservationId, Section, SubnetId
@@ -19,14 +21,15 @@ class QuotasSettings(ByNames):
 
 
 class CreateSettings(Section):
-    """How a node group is made and bought.
+    """How a node group is made and bought: by EKS (`managed`), or by Karpenter when pods wait for nodes.
 
     `amiRelease` pins the AMI, by version (1.36.2-20260625) or date (20260625); without it the one that EKS recommends
     now is taken. `minNodes`
     is how far an autoscaler may shrink the group, all of it by default. `MINIMAL` updates stop old nodes first and
-    need no quota beyond the group's own; `DEFAULT` starts new ones first.
+    need no quota beyond the group's own; `DEFAULT` starts new ones first. Karpenter has no use for either.
     """
 
+    provisioner: Literal["managed", "karpenter"] = "managed"
     ami_release: str | None = None
     min_nodes: int | None = Field(default=None, ge=0)
     purchase: Purchase = "on-demand"

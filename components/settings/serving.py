@@ -2,6 +2,7 @@
 
 from pydantic import Field, JsonValue
 
+from components.settings.autoscaling import AutoscalingSettings
 from components.settings.shapes import Commit, DnsLabel, SecretArn, Section
 from neuron.artifact import OnMiss
 from neuron.model import DataType
@@ -27,6 +28,7 @@ class ServingSettings(Section):
     `onMiss` says what a pod does that does not find its model published; left out, it follows from the model cache.
     `hfTokenSecret` names a Secret that exists, `hfTokenSecretArn` a secret of AWS Secrets Manager whose whole value is
     the Hugging Face token. `allowFrom` names namespaces beside the server's own whose pods may call it.
+    With `autoscaling`, `replicas` is the fewest that there are.
     """
 
     name: DnsLabel
@@ -42,3 +44,9 @@ class ServingSettings(Section):
     hf_token_secret_arn: SecretArn | None = None
     allow_from: tuple[DnsLabel, ...] = Field(default=(), strict=False)
     on_miss: OnMiss | None = None
+    autoscaling: AutoscalingSettings | None = None
+
+    @property
+    def most_replicas(self) -> int:
+        """The replicas that there are at the largest: nodes and quota must have room for all of them."""
+        return self.replicas if self.autoscaling is None else self.autoscaling.max_replicas

@@ -66,6 +66,22 @@ TaggedImage = Annotated[
 ]
 OciUrl = Annotated[str, _matching(r"oci://\S+", "an OCI registry and path, such as oci://registry.example.com/charts")]
 
+HttpUrl = Annotated[
+    str,
+    _matching(r"https?://[^\s/:]+:[0-9]{1,5}", "a scheme, a host and a port, such as http://prometheus.example:9090"),
+    Field(examples=["http://prometheus.example:9090"]),
+]
+CronTime = Annotated[
+    str,
+    _matching(r"\S+( \S+){4}", 'a cron expression of five fields, such as "0 8 * * 1-5"'),
+    Field(examples=["0 8 * * 1-5"]),
+]
+TimeZone = Annotated[
+    str,
+    _matching(r"[A-Za-z_]+(/[-+A-Za-z0-9_]+)*", "a time zone such as Asia/Seoul or Etc/UTC"),
+    Field(examples=["Etc/UTC"]),
+]
+
 
 def _cidr(value: str) -> str:
     try:

@@ -63,7 +63,7 @@ def test_good_values_are_taken() -> None:
         (
             {"sevring": []},
             "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, edge, "
-            "charts, quotas; "
+            "autoscaler, charts, quotas; "
             "fix: rename it to serving",
         ),
         (

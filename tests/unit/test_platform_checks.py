@@ -239,4 +239,24 @@ def test_two_bad_entries_of_one_list_are_two_faults_beside_all_others() -> None:
 
 def test_a_misspelt_key_of_a_created_node_group_shows_the_known_ones() -> None:
     (line,) = lines({"nodeGroups.0.create.amiReleas": "1.36.2-20260625"})
-    assert line.startswith("nodeGroups[0].create.amiReleas: found an unknown key; allowed: amiRelease, minNodes, ")
+    assert line.startswith("nodeGroups[0].create.amiReleas: found an unknown key; allowed: provisioner, amiRelease, ")
+
+
+def test_the_limits_of_a_karpenter_pool_count_against_the_quota() -> None:
+    (line,) = lines(
+        {
+            "nodeGroups.0.nodes": 2,
+            "nodeGroups.0.create": {"provisioner": "karpenter"},
+            "quotas": {"trn": 8},
+        }
+    )
+    assert "trn on-demand: 16 (limit of NodePool trainium) = 16 of 8 vCPUs" in line
+
+
+def test_karpenter_buys_no_reserved_capacity_and_has_no_fewest_nodes() -> None:
+    reserved = {"purchase": "capacity-block", "reservationId": "cr-0a1b", "minNodes": 1}
+    found = lines({"nodeGroups.0.create": {"provisioner": "karpenter", **reserved}})
+    assert [line.partition(":")[0] for line in found] == [
+        "nodeGroups[0].create.purchase",
+        "nodeGroups[0].create.minNodes",
+    ]

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlencode
 
 from kubernetes import config
 from kubernetes.client.api_client import ApiClient
@@ -39,8 +40,15 @@ class Api:
 
     def apply(self, path: str, body: Object) -> Object:
         """Make the object at `path` what `body` says, and own those fields."""
-        query = f"?fieldManager={FIELD_MANAGER}&force=true"
-        answer = self._request("PATCH", path + query, json.dumps(body), "application/apply-patch+yaml")
+        return self._apply(path, body, {})
+
+    def check(self, path: str, body: Object) -> Object:
+        """What `apply` would make, without making it; ApiError too for fields that the schema does not have."""
+        return self._apply(path, body, {"dryRun": "All", "fieldValidation": "Strict"})
+
+    def _apply(self, path: str, body: Object, options: dict[str, str]) -> Object:
+        query = urlencode({"fieldManager": FIELD_MANAGER, "force": "true", **options})
+        answer = self._request("PATCH", f"{path}?{query}", json.dumps(body), "application/apply-patch+yaml")
         return cast(Object, json.loads(answer))
 
     def _request(self, method: str, path: str, body: str | None = None, content_type: str | None = None) -> str:

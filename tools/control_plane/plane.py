@@ -15,7 +15,7 @@ from neuron.startup import WARM, StartUp
 from tools import toolchain
 from tools.control_plane.api import Api, ApiError
 from tools.control_plane.configure import configure_custom_resources, configure_nodes, configure_stages
-from tools.control_plane.crds import SOURCES, crd_definitions
+from tools.control_plane.crds import DEFAULT_SOURCES, all_definitions
 from tools.control_plane.kwokctl import COMPONENTS, PROGRAMS, KwokctlError, Layout, create_cluster, restart_kwok
 from tools.control_plane.nodes import NodeGroup
 from tools.control_plane.processes import end_processes
@@ -54,12 +54,16 @@ class Record:
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """A control plane whose processes and files all belong to one folder. Every method may be called in any state."""
+    """A control plane whose processes and files all belong to one folder. Every method may be called in any state.
+
+    `crds` names the custom resources that it serves, of tools.control_plane.crds.SOURCES.
+    """
 
     directory: Path = DEFAULT_DIRECTORY
     node_groups: tuple[NodeGroup, ...] = ()
     start_up: StartUp = WARM
     time_factor: float = DEFAULT_TIME_FACTOR
+    crds: tuple[str, ...] = DEFAULT_SOURCES
 
     @property
     def kubeconfig(self) -> Path:
@@ -128,7 +132,8 @@ class ControlPlane:
         groups = {
             group.name: {"instance_type": group.instance.name, "nodes": group.nodes} for group in self.node_groups
         }
-        return {"node_groups": groups, "start_up": asdict(self.start_up), "time_factor": self.time_factor}
+        times = {"start_up": asdict(self.start_up), "time_factor": self.time_factor}
+        return {"node_groups": groups, **times, "crds": list(self.crds)}
 
     @property
     def _summary(self) -> str:
@@ -137,7 +142,7 @@ class ControlPlane:
     def _start(self, programs: Mapping[str, str], report: Report) -> str:
         """Do it and say in a word what was done."""
         # First of all, because it may have to download them.
-        definitions = [each for source in SOURCES for each in crd_definitions(source, report)]
+        definitions = all_definitions(self.crds, report)
         record = Record.read(self._layout.record)
         is_new = record is None or record.programs != programs or not self.is_running
         if record is None or is_new:
