@@ -7,12 +7,14 @@ from typing import Any
 
 import pulumi
 import pytest
+from botocore.client import BaseClient
 from moto.moto_api._internal.models import moto_api_backend
 
 from components.lookups.aws import Aws
 from stand_ins.aws_api import MOTO, AwsStandIn, ec2_error, json_reply
 from tests.aws.conftest import account, environment, put_public_parameter, server  # noqa: F401
 from tests.program.conftest import Recorder, stack_values
+from tools.iam.policies import PREVIEW
 
 Run = Callable[..., Recorder]
 # pulumi-eks gives it; the mocks do not run pulumi-eks.
@@ -230,6 +232,27 @@ class TestWorkshop:
         heading, line = str(failure.value).splitlines()
         assert heading == "AWS gave no answer about stack local; nothing was changed"
         assert line.endswith("allow the IAM action ec2:DescribeSubnets")
+
+
+def test_a_preview_asks_only_what_its_iam_policy_allows(
+    run_program: Run,
+    region: Aws,  # noqa: ARG001 - what the program asks
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = set()
+    call = BaseClient._make_api_call
+
+    def record(client: BaseClient, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        service = client.meta.service_model
+        asked.add(f"{service.signing_name}:{operation}")
+        return call(client, operation, arguments)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", record)
+    for stack in ("inf2-prod", "workshop"):
+        run_program(stack_values(stack), outputs=EKS_OUTPUTS)
+    allowed = {action for statement in PREVIEW for action in statement.actions}
+    assert {"ssm:GetParameters", "eks:DescribeCluster", "ec2:DescribeSubnets"} <= asked
+    assert asked <= allowed
 
 
 def test_the_serving_half_deploys_to_the_cluster_that_the_platform_half_exports(run_program: Run) -> None:

@@ -1,0 +1,1 @@
+"""IAM policies of least privilege: what a preview asks of AWS, and what an update does there."""
