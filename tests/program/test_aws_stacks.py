@@ -240,7 +240,7 @@ def test_a_preview_asks_only_what_its_iam_policy_allows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = set()
-    call = BaseClient._make_api_call
+    call: Callable[..., dict[str, Any]] = vars(BaseClient)["_make_api_call"]
 
     def record(client: BaseClient, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
         service = client.meta.service_model

@@ -1,5 +1,7 @@
 """What a stack costs an hour."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from components.settings import Settings
@@ -10,7 +12,7 @@ GROUP = {"name": "inferentia", "instance_type": "inf2.xlarge", "nodes": 2}
 EXISTING = {"mode": "existing", "name": "ours"}
 
 
-def settings(cluster: dict[str, object], **create: object) -> Settings:
+def settings(cluster: Mapping[str, object], **create: object) -> Settings:
     group = GROUP | ({"create": create} if create else {})
     return Settings.model_validate({"cluster": cluster, "node_groups": [group]}, by_name=True)
 

@@ -155,7 +155,7 @@ def faults_of(action: str, condition: dict[str, dict[str, Any]]) -> Iterator[str
     try:
         rows = get_action_data(service, name)
     except Exception:  # its own error for an unknown action
-        rows = False
+        rows = {}
     if not rows:
         yield "does not exist"
         return
