@@ -99,6 +99,13 @@ def test_the_forecast_says_whether_this_change_starts_the_rollout(change: dict[s
     assert "about 294 s without a ready endpoint" in text
 
 
+def test_what_the_layers_say_is_noted_and_what_others_say_is_not() -> None:
+    layer = "urn:pulumi:demo::neuron-serving::neuron-serving:index:NodeGroup::trainium"
+    text = comment(diagnostic("info", "AMI release 1", layer), diagnostic("info", "a provider starts", GROUP))
+    assert "#### Notes\n\n- AMI release 1" in text
+    assert "a provider starts" not in text
+
+
 def test_quota_and_cost_compare_before_with_after() -> None:
     config = {"preludeEvent": {"config": {"neuron-serving:quotas": '{"trn": 8}'}}}
     text = comment(config, step("update", GROUP, node_group("trn1.2xlarge"), node_group("trn1.2xlarge", 2)))

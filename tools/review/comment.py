@@ -22,6 +22,7 @@ _SECTIONS = (
     sections.costs,
     sections.policies,
     sections.warnings,
+    sections.notes,
 )
 
 

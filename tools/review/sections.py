@@ -21,7 +21,8 @@ OPERATIONS = {
 _MOST_ENTRIES = 20
 _LONGEST_MESSAGE = 700
 _MOST_TRACEBACK_LINES = 40
-_SERVING = "neuron-serving:index:Serving"
+_LAYER = "neuron-serving:index:"
+_SERVING = f"{_LAYER}Serving"
 _DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 # The rule that reports what exceptions let pass, and how the messages of the pack go on after what and where.
@@ -160,6 +161,16 @@ def _rollout(preview: Preview, forecast: Diagnostic) -> str:
 
 def _restarts(step: Step) -> bool:
     return any(change.path.startswith("spec.template.") for change in property_changes(step))
+
+
+def notes(preview: Preview) -> str:
+    """What else the layers say of themselves, such as the AMI release of a node group."""
+    said = [
+        one.message
+        for one in preview.diagnostics
+        if one.severity == "info" and type_of(one.urn).startswith(_LAYER) and not one.message.startswith(_FORECAST)
+    ]
+    return f"#### Notes\n\n{_listed(map(_short, sorted(said)))}" if said else ""
 
 
 def quota(preview: Preview) -> str:
