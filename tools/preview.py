@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import offline, toolchain
+from tools import toolchain
 from tools.control_plane.plane import ControlPlaneError
 from tools.environment import PROJECT_COPY, STATE_DIRECTORY, pulumi_environment
 from tools.errors import ToolchainError, report_error_line
@@ -63,6 +63,9 @@ def _comment(stack: str, session: _Session, options: Sequence[str]) -> int:
 def _session(stack: str, is_offline: bool) -> Iterator[_Session]:
     file = stack_file(stack)
     if is_offline:
+        # Its imports take a second or two, in which an interrupt would end in a traceback.
+        from tools import offline
+
         with offline.stand_ins(file) as (environment, copied):
             yield _made(stack, environment, copied, offline.NOTICE)
     elif _BACKEND_VARIABLE in os.environ:
