@@ -42,7 +42,9 @@ pools = [Karpenter(plan, cluster, after(cluster)) for plan in karpenter_plans(se
 
 accelerators = [Accelerator(plan, cluster, after(cluster, *nodes)) for plan in accelerator_plans(settings)]
 
-cache = ModelCache("model-cache", settings.model_cache, cluster.provider) if settings.model_cache else None
+cache = None
+if settings.model_cache:
+    cache = ModelCache("model-cache", settings.model_cache, cluster.provider, cluster.s3_endpoint_id)
 
 namespaces = {
     name: Namespace(name, cluster.provider, hf_token(), cache) for name in {plan.namespace: None for plan in plans}

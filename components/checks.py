@@ -8,11 +8,12 @@ from components.edge_checks import check_edge
 from components.faults import Fault
 from components.platform_checks import check_platform
 from components.settings import Settings
+from components.settings.cluster import CreatedCluster
 from components.settings.serving import ModelSettings, ServingSettings
 from neuron import memory
 from neuron.images import IMAGE_LINES, ImageLine, lines_for
 from neuron.instances import INSTANCE_TYPES, InstanceType
-from neuron.model import CHECKPOINT_GB, Model
+from neuron.model import CHECKPOINT_GB, CONTEXT_TOKENS, Model
 from neuron.placement import Pool, allowed_tensor_parallel, chips_per_pod, free_slots
 
 
@@ -25,6 +26,7 @@ def check(settings: Settings) -> list[Fault]:
         *_unique("serving", [one.name for one in settings.serving]),
         *_node_groups(settings),
         *_model_cache(settings),
+        *_s3_endpoint(settings),
     ]
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
@@ -78,6 +80,18 @@ def _model_cache(settings: Settings) -> Iterator[Fault]:
                 yield Fault(f"serving[{index}].onMiss", found, "compile", "leave onMiss out, or add a modelCache")
 
 
+def _s3_endpoint(settings: Settings) -> Iterator[Fault]:
+    cache = settings.model_cache
+    made_here = isinstance(settings.cluster, CreatedCluster) and settings.cluster.vpc_cidr is not None
+    if cache is not None and cache.restrict_endpoint and not (cache.backend == "s3" and made_here):
+        yield Fault(
+            "modelCache.restrictEndpoint",
+            "true, without a bucket in a VPC made here",
+            "true with backend s3, cluster.mode create and cluster.vpcCidr",
+            "leave it out",
+        )
+
+
 def _unique(path: str, names: Iterable[str]) -> Iterator[Fault]:
     for name, count in Counter(names).items():
         if count > 1:
@@ -110,6 +124,7 @@ def _serving(path: str, serving: ServingSettings, settings: Settings) -> Iterato
             "the size of the checkpoint's files in decimal gigabytes",
             "set checkpointGb",
         )
+    yield from _context(path, serving.model)
     if instance is None:
         return
     yield from _line_runs(path, line, instance)
@@ -153,6 +168,18 @@ def _tensor_parallel(path: str, model: ModelSettings, instance: InstanceType) ->
             str(model.tensor_parallel),
             f"{degrees} (they divide the {cores} NeuronCores of {instance.name})",
             f"set {max(degree for degree in allowed if degree <= max(model.tensor_parallel, 1))}",
+        )
+
+
+def _context(path: str, model: ModelSettings) -> Iterator[Fault]:
+    """vLLM would say so as well, after the node is there and the weights are downloaded."""
+    context = CONTEXT_TOKENS.get(model.id)
+    if context is not None and model.max_model_len > context:
+        yield Fault(
+            f"{path}.model.maxModelLen",
+            str(model.max_model_len),
+            f"{context} or less, the context of {model.id}",
+            f"set {context} at most",
         )
 
 

@@ -114,6 +114,11 @@ class Cluster(pulumi.ComponentResource):
         """What another stack needs to deploy to this cluster, which names no credential; None where it is not EKS."""
         return None if self.eks_name is None else {NAME_OUTPUT: self.eks_name, KUBECONFIG_OUTPUT: self.kubeconfig}
 
+    @property
+    def s3_endpoint_id(self) -> pulumi.Output[str] | None:
+        """The way to S3 of a VPC made here; None where the VPC is others'."""
+        return None if self._network is None else self._network.s3_endpoint_id
+
     def placement(self, plan: NodeGroupPlan) -> Placement:
         """Where a node group of this cluster goes."""
         return Placement(self.eks_name or "", self._kubernetes_version, self._subnets(plan), self._node_policies)

@@ -6,6 +6,7 @@ import pulumi
 import pulumi_kubernetes.apps.v1 as apps
 import pulumi_kubernetes.batch.v1 as batch
 import pulumi_kubernetes.core.v1 as core
+import pulumi_kubernetes.policy.v1 as policy
 
 from components import programs
 from components.hf_token import NO_TOKEN, HfToken
@@ -134,6 +135,11 @@ def deployment_spec(plan: ServingPlan, references: References) -> apps.Deploymen
             },
         },
     }
+
+
+def disruption_budget_spec(plan: ServingPlan) -> policy.PodDisruptionBudgetSpecArgsDict:
+    """One server at a time may be drained, a single one too: a budget that lets none go would hold its node."""
+    return {"selector": {"match_labels": selector(plan)}, "max_unavailable": 1}
 
 
 def _spread(plan: ServingPlan, topology_key: str) -> core.TopologySpreadConstraintArgsDict:

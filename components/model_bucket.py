@@ -8,6 +8,15 @@ from components.roles import policy_document
 from components.settings.model_cache import ModelCacheSettings
 from components.tags import stack_tags
 
+# What a node reads from S3: layers of images in ECR (EKS's own come from there), packages of Amazon Linux, the agent of
+# Session Manager. Sources: the user guides of ECR ("Amazon ECR interface VPC endpoints"), Amazon Linux 2023 and Systems
+# Manager ("SSM Agent communications with AWS managed S3 buckets").
+_NODE_BUCKETS = (
+    "prod-{region}-starport-layer-bucket",
+    "al2023-repos-{region}-de612dc2",
+    "amazon-ssm-{region}",
+    "aws-ssm-{region}",
+)
 _OLD_VERSIONS_DAYS = 30
 _UNFINISHED_UPLOADS_DAYS = 7
 # What Mountpoint needs (its documentation, "IAM permissions"); nothing here deletes, so nobody may.
@@ -54,6 +63,29 @@ def _make(name: str, settings: ModelCacheSettings, parent: pulumi.Resource) -> p
     aws.s3.BucketLifecycleConfiguration(name, bucket=bucket.bucket, rules=_lifecycle_rules(), opts=child)
     aws.s3.BucketPolicy(name, bucket=bucket.bucket, policy=bucket.bucket.apply(_tls_only), opts=child)
     return bucket.bucket
+
+
+def restrict_endpoint(
+    name: str, bucket: pulumi.Input[str], endpoint_id: pulumi.Input[str], parent: pulumi.Resource
+) -> None:
+    """Register the policy that leaves a VPC's S3 endpoint the bucket, and what nodes read from S3 of their region."""
+    aws.ec2.VpcEndpointPolicy(
+        name,
+        vpc_endpoint_id=endpoint_id,
+        policy=pulumi.Output.from_input(bucket).apply(_endpoint_policy),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def _endpoint_policy(bucket: str) -> str:
+    models = [arn(f"s3:::{bucket}"), arn(f"s3:::{bucket}/*")]
+    needed = [arn(f"s3:::{one.format(region=aws.config.region)}/*") for one in _NODE_BUCKETS]
+    return policy_document(
+        [
+            {"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": models},
+            {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": needed},
+        ]
+    )
 
 
 def _lifecycle_rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgsDict]:

@@ -24,13 +24,17 @@ class ModelCache(pulumi.ComponentResource):
         name: str,
         settings: ModelCacheSettings,
         provider: kubernetes.Provider,
+        s3_endpoint_id: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Register the bucket, where the backend is S3; a directory of the nodes needs nothing."""
+        """Register the bucket, where the backend is S3; a directory of the nodes needs nothing.
+
+        `s3_endpoint_id` is the VPC's endpoint, for settings that restrict it.
+        """
         super().__init__("neuron-serving:index:ModelCache", name, {}, opts)
         self._settings = settings
         self._child = pulumi.ResourceOptions(parent=self, provider=provider)
-        self.bucket = _bucket(name, settings, self)
+        self.bucket = _bucket(name, settings, s3_endpoint_id, self)
         self.register_outputs({"bucket": self.bucket})
 
     def statements(self, *, publishes: bool) -> list[pulumi.Output[list[dict[str, object]]]]:
@@ -85,10 +89,15 @@ class ModelCache(pulumi.ComponentResource):
         }
 
 
-def _bucket(name: str, settings: ModelCacheSettings, parent: pulumi.Resource) -> pulumi.Output[str] | None:
+def _bucket(
+    name: str, settings: ModelCacheSettings, s3_endpoint_id: pulumi.Input[str] | None, parent: pulumi.Resource
+) -> pulumi.Output[str] | None:
     if settings.backend != "s3":
         return None
     # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
-    from components.model_bucket import model_bucket
+    from components.model_bucket import model_bucket, restrict_endpoint
 
-    return model_bucket(name, settings, parent)
+    bucket = model_bucket(name, settings, parent)
+    if settings.restrict_endpoint and s3_endpoint_id is not None:
+        restrict_endpoint(name, bucket, s3_endpoint_id, parent)
+    return bucket

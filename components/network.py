@@ -53,6 +53,7 @@ class Network(pulumi.ComponentResource):
     vpc_id: pulumi.Output[str]
     private_subnet_ids: dict[str, pulumi.Output[str]]
     public_subnet_ids: dict[str, pulumi.Output[str]]
+    s3_endpoint_id: pulumi.Output[str]
 
     def __init__(
         self, name: str, cidr: str, zone_ids: tuple[str, ...], region: str, opts: pulumi.ResourceOptions | None = None
@@ -91,7 +92,7 @@ class Network(pulumi.ComponentResource):
             for zone, one in cidrs.items()
         }
         # Models come from S3: through the NAT gateway every gigabyte would be paid for.
-        aws.ec2.VpcEndpoint(
+        endpoint = aws.ec2.VpcEndpoint(
             f"{name}-s3",
             vpc_id=vpc.id,
             service_name=f"com.amazonaws.{region}.s3",
@@ -100,6 +101,7 @@ class Network(pulumi.ComponentResource):
             tags=stack_tags(f"{name}-s3"),
             opts=self._child,
         )
+        self.s3_endpoint_id = endpoint.id
         self.register_outputs({"vpcId": self.vpc_id})
 
     def _way_out(

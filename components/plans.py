@@ -15,6 +15,7 @@ from components.settings import Settings
 from components.settings.accelerator import AcceleratorSettings
 from components.settings.charts import ChartsSettings
 from components.settings.edge import EdgeSettings, LimitsSettings
+from components.settings.node_groups import NodeGroupSettings
 from components.settings.serving import ServingSettings
 from neuron.artifact import artifact
 from neuron.edge import concurrency_limit, deregistration_seconds
@@ -23,7 +24,8 @@ from neuron.instances import InstanceType, instance_type
 from neuron.memory import container_memory_gib
 from neuron.model import Model
 from neuron.placement import NEURON_SCHEDULER, Pool, chips_per_pod, free_slots, needs_neighbouring_chips
-from neuron.rollout import Rollout, Situation, derive_rollout
+from neuron.quota import BUCKET_KEYS, Bucket, bucket_of
+from neuron.rollout import OneMoreNode, Rollout, Situation, derive_rollout
 from neuron.scaling import Scaling, Schedule, derive_scaling
 from neuron.startup import start_up
 
@@ -126,6 +128,8 @@ def _plan(serving: ServingSettings, settings: Settings) -> ServingPlan:
         longest_request_seconds=serving.longest_request_seconds,
         line=line,
         fewest_replicas=serving.replicas if serving.autoscaling else None,
+        chips=chips,
+        one_more=one_more_node(serving.node_group, settings),
     )
     rollout = derive_rollout(situation)
     return ServingPlan(
@@ -172,6 +176,32 @@ def _scheduler(chips: int, instance: InstanceType, settings: Settings) -> str | 
         return None
     always = settings.accelerator is not None and settings.accelerator.scheduler_extension == "always"
     return NEURON_SCHEDULER if always or needs_neighbouring_chips(chips, instance) else None
+
+
+def one_more_node(node_group: str, settings: Settings) -> OneMoreNode | None:
+    """What one more node of the group would need of the quota that the stack file declares, beside the stack's nodes.
+
+    None for a group whose capacity was reserved: no quota stands in its way, but nobody sells one node more of it.
+    """
+    buckets = {group.name: _bucket(group) for group in settings.node_groups}
+    bucket = buckets[node_group]
+    if bucket is None:
+        return None
+    used = sum(
+        group.nodes * instance_type(group.instance_type).vcpus
+        for group in settings.node_groups
+        if buckets[group.name] == bucket
+    )
+    quotas = {BUCKET_KEYS[key]: vcpus for key, vcpus in settings.quotas.stated().items()}
+    free_vcpus = max(0, quotas[bucket] - used) if bucket in quotas else None
+    (group,) = (group for group in settings.node_groups if group.name == node_group)
+    instance = instance_type(group.instance_type)
+    return OneMoreNode(instance.name, instance.vcpus, free_vcpus)
+
+
+def _bucket(group: NodeGroupSettings) -> Bucket | None:
+    """The quota that the group's nodes count against; those of others are taken for on-demand."""
+    return bucket_of(instance_type(group.instance_type), group.create.purchase if group.create else "on-demand")
 
 
 def _pool(serving: ServingSettings, settings: Settings) -> Pool:

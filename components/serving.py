@@ -10,6 +10,7 @@ from components.deployment import (
     References,
     ServingPlan,
     deployment_spec,
+    disruption_budget_spec,
     labels,
     publish_job_spec,
     selector,
@@ -60,10 +61,7 @@ class Serving(pulumi.ComponentResource):
             f"{plan.name}-programs", metadata=metadata, data=config_map_data(plan.artifact), opts=child
         )
         kubernetes.policy.v1.PodDisruptionBudget(
-            plan.name,
-            metadata=metadata,
-            spec={"selector": {"match_labels": selector(plan)}, "max_unavailable": 1},
-            opts=child,
+            plan.name, metadata=metadata, spec=disruption_budget_spec(plan), opts=child
         )
         _network_policies(plan, metadata, child)
         token = HfToken(secret=plan.token_secret or namespace.token_secret)

@@ -23,6 +23,15 @@ CHECKPOINT_GB: Mapping[str, float] = MappingProxyType(
     }
 )
 
+# Tokens that each of them was trained for (`max_position_embeddings` of its config.json); vLLM refuses to serve more.
+CONTEXT_TOKENS: Mapping[str, int] = MappingProxyType(
+    {
+        "TinyLlama/TinyLlama-1.1B-Chat-v1.0": 2048,
+        "Qwen/Qwen3-4B": 40960,
+        "Qwen/Qwen3-8B": 40960,
+    }
+)
+
 
 @dataclass(frozen=True)
 class Model:

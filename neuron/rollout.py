@@ -78,10 +78,27 @@ class Drain:
 
 
 @dataclass(frozen=True)
+class OneMoreNode:
+    """What one more node of a pool would take; `free_vcpus` of the account's quota, None where that is not known."""
+
+    instance: str
+    vcpus: int
+    free_vcpus: int | None = None
+
+    def __str__(self) -> str:
+        """As in `one more inf2.xlarge needs 4 of 0 free vCPUs`, or that it would avoid the outage."""
+        if self.free_vcpus is None:
+            return f"one more {self.instance} would avoid this"
+        need = f"one more {self.instance} needs {self.vcpus} of {self.free_vcpus} free vCPUs"
+        return need if self.vcpus > self.free_vcpus else f"{need} and would avoid this"
+
+
+@dataclass(frozen=True)
 class Situation:
     """Everything that a rollout depends on. `slots` is how many serving pods the pool holds at its largest.
 
     `replicas` are the most that there may be. `fewest_replicas` is how few an autoscaler leaves, None without one.
+    `chips` is what one pod takes, `one_more` what a spare would cost.
     """
 
     replicas: int
@@ -90,6 +107,8 @@ class Situation:
     longest_request_seconds: int
     line: ImageLine
     fewest_replicas: int | None = None
+    chips: int = 1
+    one_more: OneMoreNode | None = None
 
     @property
     def serving_replicas(self) -> int:
@@ -191,10 +210,12 @@ def _outage_seconds(situation: Situation, spare: int, drain: Drain, startup: Pro
 
 def _reason(situation: Situation, spare: int) -> str:
     scaled = "" if situation.fewest_replicas is None else "at the most "
-    used = f"{scaled}{situation.replicas} of {situation.slots} accelerator slots in use"
+    used = f"{scaled}{situation.replicas * situation.chips} of {situation.slots * situation.chips} chips in use"
     if spare:
         return f"{used}: a new pod starts before an old one stops"
     serving = situation.serving_replicas
     if serving > 1:
         return f"{used}: one pod at a time is replaced, {serving - 1} of {serving} keep serving"
-    return f"{used}: the old pod must release its chip before the new one starts; one more node would avoid this"
+    released = f"{used}: the old pod must release {'its chip' if situation.chips == 1 else 'them'}"
+    one_more = f"; {situation.one_more}" if situation.one_more else ""
+    return f"{released} before the new one starts{one_more}"

@@ -10,7 +10,8 @@ class ModelCacheSettings(Section):
 
     `bucket` names the bucket; left out, Pulumi makes up a name. With `createBucket: false` it is one that exists, such
     as another stack's, or this one's from before it was destroyed. `retain` keeps a bucket made here when the stack is
-    destroyed.
+    destroyed. `restrictEndpoint` limits the S3 endpoint of a VPC made here to the bucket and what nodes read from S3:
+    nothing in the VPC reaches another bucket of the region any more.
     """
 
     backend: Literal["hostpath", "s3"]
@@ -18,3 +19,4 @@ class ModelCacheSettings(Section):
     bucket: str | None = None
     create_bucket: bool = True
     retain: bool = True
+    restrict_endpoint: bool = False

@@ -76,6 +76,19 @@ class Namespace:
     def apply(self, resource: str, body: Object) -> Object:
         return self.api.apply(f"{self._path(resource)}/{body['metadata']['name']}", body)
 
+    def evict(self, pod: str) -> None:
+        """Ask for the pod's eviction, as a drain does; ApiError where its disruption budget forbids it now."""
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": self.name}}
+        self.api.create(f"{self._path('pods')}/{pod}/eviction", body)
+
+    def is_rolled_out(self, deployment: str) -> bool:
+        """As `kubectl rollout status` sees it."""
+        found = self.get("deployments", deployment)
+        replicas, status = found["spec"]["replicas"], found["status"]
+        return status.get("observedGeneration") == found["metadata"]["generation"] and all(
+            status.get(count, 0) == replicas for count in ("replicas", "updatedReplicas", "availableReplicas")
+        )
+
     def delete(self, resource: str, name: str) -> None:
         self.api.delete(f"{self._path(resource)}/{name}")
 
@@ -90,6 +103,7 @@ class Namespace:
             "deployments": "/apis/apps/v1",
             "jobs": "/apis/batch/v1",
             "endpointslices": "/apis/discovery.k8s.io/v1",
+            "poddisruptionbudgets": "/apis/policy/v1",
         }
         return f"{group.get(resource, '/api/v1')}/namespaces/{self.name}/{resource}"
 

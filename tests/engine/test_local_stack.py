@@ -102,14 +102,44 @@ BAD_INPUTS = {
             "serving[0].model.tensorParallel: found 3; allowed: 1, 2",
         ],
     ),
-    "a model larger than the host": (
-        {"model.id": "Qwen/Qwen3-4B"},
-        [
-            "serving[0].model: found Qwen/Qwen3-4B, which needs 37.0 GiB",
-            "use inf2.8xlarge, the smallest type that fits",
-        ],
+    "longer than the model's context": (
+        {"model.maxModelLen": 4096},
+        ["serving[0].model.maxModelLen: found 4096; allowed: 2048 or less, the context of TinyLlama/TinyLlama"],
     ),
 }
+
+
+TOO_LARGE = {
+    # (src) both were killed while they loaded.
+    "Qwen/Qwen3-4B": (
+        "trn1.2xlarge",
+        "serving[0].model: found Qwen/Qwen3-4B, which needs 37.0 GiB of host memory (about 3x its 12 GB checkpoint "
+        "while it is sharded); allowed: 29.4 GiB on trn1.2xlarge; fix: use inf2.8xlarge, the smallest type that fits",
+        "inf2.8xlarge",
+    ),
+    "Qwen/Qwen3-8B": (
+        "inf2.xlarge",
+        "serving[0].model: found Qwen/Qwen3-8B, which needs 48.0 GiB of host memory (about 3x its 16 GB checkpoint "
+        "while it is sharded); allowed: 13.3 GiB on inf2.xlarge; fix: use inf2.8xlarge, the smallest type that fits",
+        "inf2.8xlarge",
+    ),
+}
+
+
+@pytest.mark.parametrize("model", TOO_LARGE)
+def test_a_model_larger_than_the_host_is_refused_at_preview_and_passes_on_the_type_that_it_names(
+    control_plane: ControlPlane, tmp_path: Path, model: str
+) -> None:
+    small, refusal, large = TOO_LARGE[model]
+    stack = make_stack(tmp_path / "too-large", control_plane.kubeconfig, nodes=2)
+    stack.values["serving"][0]["model"]["id"] = model
+    stack.values["nodeGroups"][0]["instanceType"] = small
+    refused = stack.preview()
+    assert refused.exit_code != 0
+    assert refusal in refused.output
+    stack.values["nodeGroups"][0]["instanceType"] = large
+    passed = stack.preview()
+    assert passed.exit_code == 0, passed.output
 
 
 @pytest.mark.parametrize(("changes", "lines"), BAD_INPUTS.values(), ids=BAD_INPUTS.keys())

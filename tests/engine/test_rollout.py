@@ -1,13 +1,11 @@
 """Rollouts through the real engine on the real controllers: the source's scenario A, and the derived strategies.
 
-A moment counts as served when a ready endpoint exists in it; nothing is sent to simulated pods.
+Requests at 5 a second are judged as tests/engine/traffic.py says.
 """
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from neuron.startup import COLD
 from tests.engine.conftest import node_groups, wait_until
 from tests.engine.stack import Stack, make_stack
+from tests.engine.traffic import traffic
 from tools.control_plane import ControlPlane
 from tools.control_plane.api import Api
 
@@ -33,46 +32,6 @@ def default_strategy(args):
     return pulumi.ResourceTransformResult({**args.props, "spec": spec}, merged)
 pulumi.runtime.register_resource_transform(default_strategy)
 """
-
-
-@dataclass
-class Watch:
-    """Seconds in which no endpoint of a namespace was ready, while the watch ran."""
-
-    api: Api
-    namespace: str
-    outage_seconds: float = 0.0
-    looks: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> None:
-        last = time.monotonic()
-        while not self._stop.wait(0.05):
-            ready = self._ready_endpoints()
-            now = time.monotonic()
-            self.outage_seconds += 0 if ready else now - last
-            self.looks += 1
-            last = now
-
-    def stop(self) -> None:
-        self._stop.set()
-
-    def _ready_endpoints(self) -> int:
-        slices = self.api.get(f"/apis/discovery.k8s.io/v1/namespaces/{self.namespace}/endpointslices")["items"]
-        endpoints = [endpoint for each in slices for endpoint in each.get("endpoints") or []]
-        return sum(bool(endpoint["conditions"]["ready"]) for endpoint in endpoints)
-
-
-@contextmanager
-def watched(plane: ControlPlane, namespace: str) -> Iterator[Watch]:
-    watch = Watch(Api(plane.kubeconfig), namespace)
-    thread = threading.Thread(target=watch.run)
-    thread.start()
-    try:
-        yield watch
-    finally:
-        watch.stop()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +95,7 @@ def test_kubernetes_default_strategy_never_completes_on_a_full_node(
         first = stack.run("up", "--stack", "test", "--yes")
         assert first.exit_code == 0, first.output
         roll(stack)
-        with watched(one_node_plane, "scenario-a") as watch:
+        with traffic(one_node_plane, "scenario-a") as requests:
             # The exit code is left out: on a slow control plane the provider's await can end before the controller
             # has seen the change, and calls the old pod a success.
             stack.run("up", "--stack", "test", "--yes")
@@ -144,7 +103,7 @@ def test_kubernetes_default_strategy_never_completes_on_a_full_node(
             time.sleep(COLD.total_seconds * 1.2 / TIME_FACTOR)
         (message,) = unschedulable(one_node_plane, "scenario-a")
         assert "Insufficient aws.amazon.com/neuron" in message
-        assert watch.outage_seconds == 0, "the old pod went on serving, which is why nobody noticed"
+        assert requests.failed == 0, "the old pod went on serving, which is why nobody noticed"
 
 
 def test_the_derived_strategy_completes_on_the_same_node_with_the_outage_that_was_forecast(
@@ -154,13 +113,13 @@ def test_the_derived_strategy_completes_on_the_same_node_with_the_outage_that_wa
         first = stack.up()
         assert first.exit_code == 0, first.output
         roll(stack)
-        with watched(one_node_plane, "derived") as watch:
+        with traffic(one_node_plane, "derived") as requests:
             second = stack.up()
             wait_until(lambda: has_rolled(one_node_plane, "derived"), seconds=60)
         assert second.exit_code == 0, second.output
     # 10 s propagation + 30 s longest request + 2 s exit + 249 s cold start + 2.5 s until a probe sees it.
     assert "about 294 s without a ready endpoint" in second.output
-    assert watch.outage_seconds * TIME_FACTOR == pytest.approx(293.5, rel=0.1)
+    assert requests.outage_seconds == pytest.approx(293.5, rel=0.1)
 
 
 def test_with_a_second_node_an_endpoint_is_ready_at_every_moment(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -168,9 +127,9 @@ def test_with_a_second_node_an_endpoint_is_ready_at_every_moment(control_plane: 
         first = stack.up()
         assert first.exit_code == 0, first.output
         roll(stack)
-        with watched(control_plane, "spare-node") as watch:
+        with traffic(control_plane, "spare-node") as requests:
             rolled = stack.up()
             wait_until(lambda: has_rolled(control_plane, "spare-node"), seconds=60)
         assert rolled.exit_code == 0, rolled.output
-    assert watch.looks > 20
-    assert watch.outage_seconds == 0
+    assert requests.sent > 100
+    assert requests.failed == 0

@@ -110,6 +110,11 @@ def test_good_values_are_taken() -> None:
             "allowed: the size of the checkpoint's files in decimal gigabytes; fix: set checkpointGb",
         ),
         (
+            {"serving.0.model.maxModelLen": 4096},
+            "serving[0].model.maxModelLen: found 4096; allowed: 2048 or less, the context of "
+            "TinyLlama/TinyLlama-1.1B-Chat-v1.0; fix: set 2048 at most",
+        ),
+        (
             {"serving.0.memoryGib": 4},
             "serving[0].memoryGib: found 4 for a model that peaks at 6.1 GiB while it loads; "
             "allowed: 10 or more; fix: leave memoryGib out: it is derived",

@@ -8,6 +8,7 @@ from neuron.errors import ImpossibleInputError
 from neuron.images import IMAGE_LINES
 from neuron.rollout import (
     STARTUP_BUDGET_MINIMUM_SECONDS,
+    OneMoreNode,
     RollingUpdate,
     Rollout,
     Situation,
@@ -51,6 +52,37 @@ def test_a_single_pod_on_a_full_pool_is_an_outage_of_drain_and_start() -> None:
     assert derived.outage_seconds == 10 + 30 + 2 + 41 + 2.5
 
 
+@pytest.mark.parametrize(
+    ("chips", "one_more", "reason"),
+    [
+        (
+            1,
+            OneMoreNode("inf2.xlarge", 4, free_vcpus=0),
+            "1 of 1 chips in use: the old pod must release its chip before the new one starts; "
+            "one more inf2.xlarge needs 4 of 0 free vCPUs",
+        ),
+        (
+            1,
+            OneMoreNode("inf2.xlarge", 4, free_vcpus=4),
+            "1 of 1 chips in use: the old pod must release its chip before the new one starts; "
+            "one more inf2.xlarge needs 4 of 4 free vCPUs and would avoid this",
+        ),
+        (
+            16,
+            OneMoreNode("trn2.48xlarge", 192),
+            "16 of 16 chips in use: the old pod must release them before the new one starts; "
+            "one more trn2.48xlarge would avoid this",
+        ),
+        (1, None, "1 of 1 chips in use: the old pod must release its chip before the new one starts"),
+    ],
+)
+def test_an_outage_says_what_would_avoid_it_and_what_stands_in_its_way(
+    chips: int, one_more: OneMoreNode | None, reason: str
+) -> None:
+    line = IMAGE_LINES["nxdi-0.13"]
+    assert derive_rollout(Situation(1, 1, WARM, 30, line, chips=chips, one_more=one_more)).reason == reason
+
+
 def test_a_cold_start_lengthens_the_outage_by_the_compilation() -> None:
     assert rollout(start=COLD).outage_seconds - rollout(start=WARM).outage_seconds == 249 - 41
 
@@ -85,6 +117,8 @@ def test_every_deadline_outlasts_what_it_waits_for(situation: Situation) -> None
     assert derived.startup.budget_seconds >= max(STARTUP_BUDGET_MINIMUM_SECONDS, situation.start.total_seconds)
     assert drain.grace_seconds > drain.stop_seconds
     assert drain.grace_seconds > drain.pre_stop_seconds + situation.longest_request_seconds
+    # A load balancer lets go of a target before its pod is gone, and not before its last request has an answer.
+    assert situation.longest_request_seconds <= drain.serving_seconds < drain.stop_seconds
     assert derived.progress_deadline_seconds > drain.grace_seconds + situation.start.total_seconds
     assert derived.await_timeout_seconds >= derived.progress_deadline_seconds
 

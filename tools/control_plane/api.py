@@ -35,6 +35,10 @@ class Api:
     def get_text(self, path: str) -> str:
         return self._request("GET", path)
 
+    def create(self, path: str, body: Object) -> Object:
+        """Make an object in the collection at `path`, or do what a subresource such as `eviction` stands for."""
+        return cast(Object, json.loads(self._request("POST", path, json.dumps(body), "application/json")))
+
     def delete(self, path: str) -> None:
         self._request("DELETE", path)
 
