@@ -57,11 +57,16 @@ def egctl() -> Path:
     return toolchain.ensure(["egctl"]).path("egctl")
 
 
+def all_kinds(egctl: Path) -> tuple[Kind, ...]:
+    """The kinds of edge that read requests."""
+    envoy = Kind("envoy-gateway", bearer, lambda made, ports, folder: running_envoy(made, ports, egctl, folder))
+    return envoy, Kind("ingress-nginx", basic, running_nginx)
+
+
 @pytest.fixture(scope="session")
 def kinds(egctl: Path) -> dict[str, Kind]:
-    """The kinds of edge that read requests, by name."""
-    envoy = Kind("envoy-gateway", bearer, lambda made, ports, folder: running_envoy(made, ports, egctl, folder))
-    return {kind.name: kind for kind in (envoy, Kind("ingress-nginx", basic, running_nginx))}
+    """Them by name."""
+    return {kind.name: kind for kind in all_kinds(egctl)}
 
 
 @pytest.fixture(scope="session", params=["envoy-gateway", "ingress-nginx"])
