@@ -7,7 +7,7 @@ STACK ?= local
 FORMAT ?= text
 
 .DEFAULT_GOAL := help
-.PHONY: help up down preview kubeconfig env tools test lint bench lock
+.PHONY: help up down preview leftovers kubeconfig env tools test lint bench lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ down: $(INSTALLED) ## end and remove all that `make up` made
 
 preview: $(INSTALLED) ## preview STACK under the policy pack; OFFLINE=1 asks no account, FORMAT=markdown makes a comment
 	@$(VENV)/python -m tools.preview "$(STACK)" --format $(FORMAT) $(if $(filter 1,$(OFFLINE)),--offline)
+
+leftovers: $(INSTALLED) ## what on AWS still carries the tags of STACK; it only reads
+	@$(VENV)/python -m tools.leftovers "$(STACK)"
 
 kubeconfig: $(INSTALLED) ## path of the local control plane's kubeconfig
 	@$(VENV)/python -m tools.control_plane kubeconfig

@@ -20,6 +20,7 @@ from components.settings.cluster import (
     KubeconfigCluster,
     StackCluster,
 )
+from neuron.tags import stack_cluster_name
 
 # What a stack with an EKS cluster exports under `cluster`, for stacks of mode `stack`.
 KUBECONFIG_OUTPUT = "kubeconfig"
@@ -148,7 +149,7 @@ class Cluster(pulumi.ComponentResource):
         from components.control_plane import control_plane
 
         # Known before the cluster is made, so that previews show where things go.
-        self.eks_name = f"{pulumi.get_project()}-{pulumi.get_stack()}"
+        self.eks_name = stack_cluster_name(pulumi.get_project(), pulumi.get_stack())
         network = self._cluster_network(name, settings, platform)
         made = control_plane(name, self.eks_name, settings, network, self)
         first = Addons(

@@ -9,12 +9,13 @@ from components.charts import install_release
 from components.cluster import Cluster
 from components.pod_identity import grant
 from components.settings.charts import ChartsSettings
+from neuron.tags import LOAD_BALANCER_CLUSTER_TAG
 
 NAMESPACE = "kube-system"
 CHART = "load-balancer-controller"
 SERVICE_ACCOUNT = "aws-load-balancer-controller"
 # The controller marks with it all that it makes, for the cluster that it makes it for.
-_CLUSTER_TAG = "elbv2.k8s.aws/cluster"
+_CLUSTER_TAG = LOAD_BALANCER_CLUSTER_TAG
 _LOAD_BALANCERS = "arn:aws:elasticloadbalancing:*:*:loadbalancer/net/*/*"
 _LISTENERS = "arn:aws:elasticloadbalancing:*:*:listener/net/*/*/*"
 _TARGET_GROUPS = "arn:aws:elasticloadbalancing:*:*:targetgroup/*/*"

@@ -2,7 +2,7 @@
 
 import pulumi
 
-STACK_TAG = "neuron-serving:stack"
+from neuron.tags import STACK_TAG
 
 
 def stack_tags(name: str | None = None) -> dict[str, str]:

@@ -15,6 +15,8 @@ from botocore.parsers import ResponseParserError
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_eks import EKSClient
+    from mypy_boto3_iam import IAMClient
+    from mypy_boto3_resourcegroupstaggingapi import ResourceGroupsTaggingAPIClient
     from mypy_boto3_service_quotas import ServiceQuotasClient
     from mypy_boto3_ssm import SSMClient
     from mypy_boto3_sts import STSClient
@@ -114,6 +116,16 @@ class Aws:
     def eks(self) -> "EKSClient":
         """Clusters, add-on versions."""
         return self.session.client("eks", config=self._config)
+
+    @cached_property
+    def iam(self) -> "IAMClient":
+        """Roles."""
+        return self.session.client("iam", config=self._config)
+
+    @cached_property
+    def tagging(self) -> "ResourceGroupsTaggingAPIClient":
+        """Resources of nearly all services, by their tags."""
+        return self.session.client("resourcegroupstaggingapi", config=self._config)
 
     @cached_property
     def service_quotas(self) -> "ServiceQuotasClient":
