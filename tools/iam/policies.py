@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from components.roles import CNI_POLICY, NODE_POLICIES
-from components.tags import STACK_TAG
+from neuron.tags import STACK_TAG
 from tools.iam.lifecycles import LIFECYCLES, VERBS
 
 _ANYTHING = "*"
