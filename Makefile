@@ -43,6 +43,7 @@ lint: $(INSTALLED) ## ruff and mypy
 	@$(VENV)/ruff check .
 	@$(VENV)/mypy .
 	@$(VENV)/python -m tools.policy_docs --check
+	@$(VENV)/python -m tools.alert_docs --check
 
 bench: $(INSTALLED) tools ## what layers, policy pack and model artifacts cost, as ratios of one run
 	@$(VENV)/python -m tools.bench

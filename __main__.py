@@ -12,11 +12,13 @@ from components.karpenter import Karpenter
 from components.model_cache import ModelCache
 from components.namespace import Namespace
 from components.nodegroup import ExistingNodeGroup, NodeGroup
+from components.observability import Observability
 from components.plans import (
     accelerator_plans,
     autoscaler_plans,
     edge_plan,
     karpenter_plans,
+    observability_plan,
     scaler_plan,
     serving_plans,
 )
@@ -45,6 +47,9 @@ accelerators = [Accelerator(plan, cluster, after(cluster, *nodes)) for plan in a
 cache = None
 if settings.model_cache:
     cache = ModelCache("model-cache", settings.model_cache, cluster.provider, cluster.s3_endpoint_id)
+
+watched = observability_plan(settings, plans)
+observability = Observability(watched, cluster, after(cluster, *nodes)) if watched else None
 
 namespaces = {
     name: Namespace(name, cluster.provider, hf_token(), cache) for name in {plan.namespace: None for plan in plans}

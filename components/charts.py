@@ -28,6 +28,9 @@ class Chart:
 
 CHARTS: Mapping[str, Chart] = MappingProxyType(
     {
+        "kube-prometheus-stack": Chart(
+            "kube-prometheus-stack", "https://prometheus-community.github.io/helm-charts", "88.5.3"
+        ),
         "neuron": Chart("neuron-helm-chart", "oci://public.ecr.aws/neuron", "1.10.0"),
         "load-balancer-controller": Chart("aws-load-balancer-controller", "https://aws.github.io/eks-charts", "3.5.0"),
         "envoy-gateway": Chart("gateway-helm", "oci://docker.io/envoyproxy", "1.9.0"),

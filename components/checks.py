@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from components.autoscaling_checks import check_autoscaling
 from components.edge_checks import check_edge
 from components.faults import Fault
+from components.observability_checks import check_observability
 from components.platform_checks import check_platform
 from components.settings import Settings
 from components.settings.cluster import CreatedCluster
@@ -31,8 +32,8 @@ def check(settings: Settings) -> list[Fault]:
     for index, serving in enumerate(settings.serving):
         faults.extend(_serving(f"serving[{index}]", serving, settings))
         faults.extend(_hf_token(f"serving[{index}]", serving, settings))
-    layers = [*check_edge(settings), *check_autoscaling(settings), *check_platform(settings)]
-    return [*faults, *_capacity(settings), *layers]
+    layers = [check_edge, check_observability, check_autoscaling, check_platform]
+    return [*faults, *_capacity(settings), *(fault for layer in layers for fault in layer(settings))]
 
 
 def _makes_something_else(settings: Settings) -> bool:

@@ -9,6 +9,7 @@ from components.checks import to_model
 from components.deployment import MODEL_PATH, ServingPlan, selector
 from components.edges.plan import EdgePlan, Route
 from components.karpenter import KarpenterPlan
+from components.monitoring.observed import ObservedServer, observed
 from components.platform import Platform
 from components.platform_checks import installs_scheduler_extension
 from components.settings import Settings
@@ -16,6 +17,7 @@ from components.settings.accelerator import AcceleratorSettings
 from components.settings.charts import ChartsSettings
 from components.settings.edge import EdgeSettings, LimitsSettings
 from components.settings.node_groups import NodeGroupSettings
+from components.settings.observability import ObservabilitySettings
 from components.settings.serving import ServingSettings
 from neuron.artifact import artifact
 from neuron.edge import concurrency_limit, deregistration_seconds
@@ -65,6 +67,26 @@ def scaler_plan(plan: ServingPlan, settings: Settings) -> ScalerPlan | None:
     if plan.scaling is None or settings.autoscaler is None:
         return None
     return ScalerPlan(plan.name, plan.namespace, plan.scaling, settings.autoscaler)
+
+
+@dataclass(frozen=True)
+class ObservabilityPlan:
+    """What is watched, and how; `instance_types` are those of the nodes with chips."""
+
+    settings: ObservabilitySettings
+    charts: ChartsSettings
+    servers: tuple[ObservedServer, ...]
+    instance_types: tuple[str, ...]
+
+
+def observability_plan(settings: Settings, plans: Sequence[ServingPlan]) -> ObservabilityPlan | None:
+    """The plan of the observability layer; None where the stack file does not ask for it."""
+    if settings.observability is None:
+        return None
+    objectives = [one.first_token_slo_seconds for one in settings.serving]
+    servers = tuple(observed(plan, objective) for plan, objective in zip(plans, objectives, strict=True))
+    types = tuple(group.instance_type for group in settings.node_groups)
+    return ObservabilityPlan(settings.observability, settings.charts, servers, types)
 
 
 def serving_plans(settings: Settings) -> tuple[ServingPlan, ...]:

@@ -9,6 +9,7 @@ from components.settings.cluster import ClusterSettings
 from components.settings.edge import EdgeSettings
 from components.settings.model_cache import ModelCacheSettings
 from components.settings.node_groups import NodeGroupSettings, QuotasSettings
+from components.settings.observability import ObservabilitySettings
 from components.settings.serving import ServingSettings
 from components.settings.shapes import Section
 
@@ -26,6 +27,7 @@ class Settings(Section):
     model_cache: ModelCacheSettings | None = None
     accelerator: AcceleratorSettings | None = None
     edge: EdgeSettings | None = None
+    observability: ObservabilitySettings | None = None
     autoscaler: AutoscalerSettings | None = None
     charts: ChartsSettings = ChartsSettings()
     quotas: QuotasSettings = QuotasSettings()

@@ -5,6 +5,7 @@ from pydantic import Field, JsonValue
 from components.settings.autoscaling import AutoscalingSettings
 from components.settings.shapes import Commit, DnsLabel, SecretArn, Section
 from neuron.artifact import OnMiss
+from neuron.metrics import DEFAULT_FIRST_TOKEN_SLO_SECONDS
 from neuron.model import DataType
 from neuron.rollout import DEFAULT_LONGEST_REQUEST_SECONDS
 
@@ -25,6 +26,7 @@ class ModelSettings(Section):
 class ServingSettings(Section):
     """One model server: what it serves, where, how many, and how long its longest request takes.
 
+    `firstTokenSloSeconds` is the objective for 95 % of requests; alerts measure against it.
     `onMiss` says what a pod does that does not find its model published; left out, it follows from the model cache.
     `hfTokenSecret` names a Secret that exists, `hfTokenSecretArn` a secret of AWS Secrets Manager whose whole value is
     the Hugging Face token. `allowFrom` names namespaces beside the server's own whose pods may call it.
@@ -39,6 +41,7 @@ class ServingSettings(Section):
     model: ModelSettings
     neuron_config: dict[str, JsonValue] = Field(default_factory=dict)
     longest_request_seconds: int = Field(default=DEFAULT_LONGEST_REQUEST_SECONDS, ge=1)
+    first_token_slo_seconds: float = Field(default=DEFAULT_FIRST_TOKEN_SLO_SECONDS, gt=0)
     memory_gib: int | None = Field(default=None, ge=1)
     hf_token_secret: DnsLabel | None = None
     hf_token_secret_arn: SecretArn | None = None

@@ -64,6 +64,13 @@ Hostname = Annotated[
 TaggedImage = Annotated[
     str, _matching(r"\S+:v1\.[0-9]{2}\S*", "an image with a tag that begins with its version, v1.36...")
 ]
+# Of Amazon Managed Prometheus.
+WorkspaceArn = Annotated[
+    str,
+    _matching(
+        r"arn:aws[-a-z]*:aps:[-a-z0-9]+:[0-9]{12}:workspace/ws-[-a-z0-9]+", "the ARN of a workspace, arn:aws:aps:..."
+    ),
+]
 OciUrl = Annotated[str, _matching(r"oci://\S+", "an OCI registry and path, such as oci://registry.example.com/charts")]
 
 HttpUrl = Annotated[

@@ -28,6 +28,7 @@ def test_the_program_registers_every_layer(run_program: Run, local_stack: dict[s
         "neuron-serving:index:ExistingNodeGroup",
         "neuron-serving:index:ModelCache",
         "neuron-serving:index:Namespace",
+        "neuron-serving:index:Observability",
         "neuron-serving:index:Serving",
         "pulumi:providers:kubernetes",
         "kubernetes:core/v1:Namespace",
@@ -37,6 +38,9 @@ def test_the_program_registers_every_layer(run_program: Run, local_stack: dict[s
         "kubernetes:core/v1:PersistentVolumeClaim",
         "kubernetes:core/v1:Service",
         "kubernetes:batch/v1:Job",
+        "kubernetes:monitoring.coreos.com/v1:PodMonitor",
+        "kubernetes:monitoring.coreos.com/v1:PrometheusRule",
+        "kubernetes:apps/v1:DaemonSet",
         "kubernetes:apps/v1:Deployment",
         "kubernetes:policy/v1:PodDisruptionBudget",
         "kubernetes:networking.k8s.io/v1:NetworkPolicy",
@@ -153,7 +157,7 @@ def test_the_programs_of_the_config_map_run_as_mounted(
     run_program: Run, local_stack: dict[str, Any], tmp_path: Path
 ) -> None:
     recorder = run_program(local_stack)
-    (config_map,) = recorder.of_type(":ConfigMap")
+    (config_map,) = [one for one in recorder.of_type(":ConfigMap") if not one.name.startswith("dashboard-")]
     (volume,) = [one for one in pod_spec(recorder)["volumes"] if one["name"] == "programs"]
     for item in volume["configMap"]["items"]:
         file = tmp_path / "programs" / item["path"]

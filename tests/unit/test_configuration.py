@@ -63,7 +63,7 @@ def test_good_values_are_taken() -> None:
         (
             {"sevring": []},
             "sevring: found an unknown key; allowed: cluster, nodeGroups, serving, modelCache, accelerator, edge, "
-            "autoscaler, charts, quotas; "
+            "observability, autoscaler, charts, quotas; "
             "fix: rename it to serving",
         ),
         (
@@ -127,6 +127,23 @@ def test_good_values_are_taken() -> None:
         (
             {"serving.0.nodeGroup": "trainium"},
             "serving[0].nodeGroup: found trainium; allowed: inferentia; fix: name a group of nodeGroups",
+        ),
+        (
+            {"serving.0.firstTokenSloSeconds": 2},
+            "serving[0].firstTokenSloSeconds: found 2; allowed: a bound of vLLM's histogram: 0.001, 0.005, 0.01, 0.02, "
+            "0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10; fix: set 2.5",
+        ),
+        (
+            {"observability": {"prometheus": "existing", "storageClass": "gp3"}},
+            "observability.storageClass: found gp3 with prometheus: existing; "
+            "allowed: nothing: the Prometheus that exists has its own settings; "
+            "fix: leave it out, or set prometheus: install",
+        ),
+        (
+            {"observability": {"remoteWriteWorkspace": "arn:aws:aps:us-west-2:123456789012:workspace/ws-0a"}},
+            "observability.remoteWriteWorkspace: found a workspace, in a cluster of mode kubeconfig; "
+            "allowed: mode create or existing: a role is given to Prometheus by the cluster's EKS name; "
+            "fix: leave it out, or change cluster.mode",
         ),
         ({"serving": []}, "serving: found an empty list; allowed: at least one entry; fix: add one"),
     ],
