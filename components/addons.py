@@ -50,6 +50,9 @@ ADDONS: Mapping[str, Addon] = {
             "secrets-store-csi-driver": {"tolerations": _ON_EVERY_NODE},
         },
     ),
+    "amazon-cloudwatch-observability": Addon(
+        needs_nodes=True, service_account="cloudwatch-agent", managed_policy="CloudWatchAgentServerPolicy"
+    ),
 }
 
 

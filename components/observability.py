@@ -4,7 +4,6 @@ import json
 import secrets
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 from pulumi_kubernetes.apiextensions import CustomResource
 
@@ -23,8 +22,6 @@ from components.monitoring.neuron_monitor import daemon_set_spec
 from components.monitoring.rules import rule_groups
 from components.monitoring.scraping import NEURON_MONITOR, chip_monitor_spec, server_monitor_spec
 from components.plans import ObservabilityPlan
-from components.roles import pod_role
-from components.tags import stack_tags
 
 # Where the cluster has its own monitoring, nothing is put into its namespace.
 OWN_NAMESPACE = "neuron-serving-monitoring"
@@ -73,7 +70,7 @@ class Observability(pulumi.ComponentResource):
         settings = self._plan.settings
         before: list[pulumi.Resource] = []
         if settings.remote_write_workspace is not None:
-            before += self._remote_write_role(settings.remote_write_workspace)
+            before += self._grant_remote_write(settings.remote_write_workspace)
         if settings.grafana_admin_secret is None:
             before.append(self._make_grafana_secret())
         values = chart_values(settings, settings.grafana_admin_secret or GRAFANA_SECRET)
@@ -90,19 +87,19 @@ class Observability(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(ignore_changes=["stringData"])),
         )
 
-    def _remote_write_role(self, workspace_arn: str) -> list[pulumi.Resource]:
-        """The role of Prometheus' pods; a pod gets it when it starts, so it comes before the chart."""
-        role, policies = pod_role("prometheus-remote-write", self, statements=remote_write_statements(workspace_arn))
-        association = aws.eks.PodIdentityAssociation(
+    def _grant_remote_write(self, workspace_arn: str) -> list[pulumi.Resource]:
+        # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
+        from components.pod_identity import grant
+
+        return grant(
             "prometheus-remote-write",
-            cluster_name=self._cluster.eks_name or "",
-            namespace=self._namespace,
-            service_account=PROMETHEUS_SERVICE_ACCOUNT,
-            role_arn=role.arn,
-            tags=stack_tags("prometheus-remote-write"),
-            opts=pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), self._needed),
+            self._cluster.eks_name or "",
+            self._namespace,
+            PROMETHEUS_SERVICE_ACCOUNT,
+            [remote_write_statements(workspace_arn)],
+            self,
+            self._needed,
         )
-        return [*policies, association]
 
     def _watch_servers(self) -> None:
         groups = rule_groups(self._plan.servers, self._plan.settings.runbook_url)

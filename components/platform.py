@@ -18,7 +18,7 @@ from components.lookups.reservations import reservation_zone_id
 from components.lookups.zones import Subnet
 from components.platform_checks import driver_faults, image_lines_on, kube_scheduler_faults
 from components.settings import Settings
-from components.settings.cluster import SECRETS_STORE_ADDON, CreatedCluster, ExistingCluster
+from components.settings.cluster import CLOUDWATCH_ADDON, SECRETS_STORE_ADDON, CreatedCluster, ExistingCluster
 from components.settings.node_groups import CreateSettings, NodeGroupSettings
 from neuron.ami import AmiRelease
 from neuron.instances import InstanceType, instance_type
@@ -136,12 +136,13 @@ def look_up(settings: Settings, aws: Aws) -> Platform:
 def wanted_addons(cluster: ExistingCluster | CreatedCluster, *, secrets_store: bool = False) -> dict[str, str]:
     """The add-ons to install, by version or `default`: all on a cluster made here, the stated ones on another.
 
-    Of all, that for secrets only where `secrets_store` says that a server needs it.
+    Of all, that for secrets only where `secrets_store` says that a server needs it, and that of CloudWatch never.
     """
     stated = cluster.addons.stated()
     if isinstance(cluster, ExistingCluster):
         return stated
-    known = [name for name in cluster.addons.model_dump(by_alias=True) if secrets_store or name != SECRETS_STORE_ADDON]
+    unasked = {CLOUDWATCH_ADDON} | (set() if secrets_store else {SECRETS_STORE_ADDON})
+    known = [name for name in cluster.addons.model_dump(by_alias=True) if name not in unasked]
     return dict.fromkeys(known, DEFAULT_VERSION) | stated
 
 

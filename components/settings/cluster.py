@@ -8,6 +8,8 @@ from components.settings.shapes import ByNames, Cidr, KubernetesMinor, Principal
 
 # The add-on that brings secrets of AWS Secrets Manager; a cluster made here gets it where a server's token is one.
 SECRETS_STORE_ADDON = "aws-secrets-store-csi-driver-provider"
+# Billed by what it collects.
+CLOUDWATCH_ADDON = "amazon-cloudwatch-observability"
 
 
 class AddonsSettings(ByNames):
@@ -20,6 +22,7 @@ class AddonsSettings(ByNames):
     metrics_server: str | None = None
     aws_mountpoint_s3_csi_driver: str | None = None
     aws_secrets_store_csi_driver_provider: str | None = None
+    amazon_cloudwatch_observability: str | None = None
 
 
 class SystemNodesSettings(Section):

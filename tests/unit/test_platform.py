@@ -178,3 +178,11 @@ def test_the_node_problem_detector_detects_and_recovers_as_stated(mode: str, det
 def test_the_recovery_may_replace_nodes_of_its_own_cluster_alone() -> None:
     changing = [one for one in recovery_statements("mine") if "autoscaling:SetInstanceHealth" in str(one["Action"])]
     assert [one["Condition"] for one in changing] == [{"StringEquals": {"aws:ResourceTag/eks:cluster-name": "mine"}}]
+
+
+def test_the_addon_of_cloudwatch_is_installed_only_where_it_is_named() -> None:
+    name = "amazon-cloudwatch-observability"
+    created = CreatedCluster.model_validate({"mode": "create", "version": "1.36", "publicAccessCidrs": []})
+    named = created.model_copy(update={"addons": AddonsSettings.model_validate({name: "default"})})
+    assert name not in wanted_addons(created)
+    assert wanted_addons(named) == wanted_addons(created) | {name: "default"}

@@ -121,7 +121,8 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
         (
             {"cluster.addons": {"efs-csi": "default"}},
             "cluster.addons.efs-csi: found an unknown key; allowed: vpc-cni, kube-proxy, eks-pod-identity-agent, "
-            "coredns, metrics-server, aws-mountpoint-s3-csi-driver, aws-secrets-store-csi-driver-provider; "
+            "coredns, metrics-server, aws-mountpoint-s3-csi-driver, aws-secrets-store-csi-driver-provider, "
+            "amazon-cloudwatch-observability; "
             "fix: remove it",
         ),
         (
