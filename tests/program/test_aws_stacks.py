@@ -143,7 +143,7 @@ class TestInf2Prod:
         assert names.index("load-balancer-controller") < names.index("envoy-gateway")
 
     def test_the_chart_is_pinned_and_the_recovery_has_its_role(self, inf2_prod: Recorder) -> None:
-        chart = only(inf2_prod, "helm.sh/v4:Chart")
+        chart = only(inf2_prod, "helm.sh/v4:Chart", "neuron")
         assert chart["chart"] == "oci://public.ecr.aws/neuron/neuron-helm-chart"
         assert chart["version"] == "1.10.0"
         assert chart["values"] == {
