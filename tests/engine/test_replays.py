@@ -161,6 +161,28 @@ def test_a_drain_waits_until_the_evicted_server_is_replaced_and_costs_no_request
     assert requests.failed == 0
 
 
+def test_a_pod_that_never_becomes_ready_ends_the_rollout_at_its_deadline_and_costs_no_request(
+    plane: ControlPlane, space: Namespace
+) -> None:
+    plan = plan_of(replicas=1, nodes=2)
+    manifest = derived_deployment(plan)
+    deploy(space, manifest, selector(plan))
+    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
+    (old,) = pod_names(space)
+    with traffic(plane, space.name) as requests:
+        broken = derived_deployment(plan)
+        broken["spec"]["template"]["spec"]["containers"][0]["startupProbe"]["initialDelaySeconds"] = 3600
+        # The controller counts its deadline on the clock, not in simulated time.
+        broken["spec"]["progressDeadlineSeconds"] = 5
+        space.apply("deployments", broken)
+        wait_until(lambda: "ProgressDeadlineExceeded" in repr(conditions(space, plan.name)), seconds=30)
+        assert len(pod_names(space)) == 2
+        # Back to what was: the broken pod goes, the old one was never touched.
+        space.apply("deployments", manifest)
+        wait_until(lambda: space.is_rolled_out(plan.name) and pod_names(space) == {old}, seconds=30)
+    assert requests.failed == 0
+
+
 def workshop_deployment(probes: bool) -> Object:
     """The source's Deployment, as far as the controllers and the kubelet read it."""
     health = {"httpGet": {"path": "/health", "port": 8080}, "periodSeconds": 5}
@@ -274,3 +296,8 @@ def wait_for(found: Callable[[], set[str]]) -> set[str]:
 
 def disruptions_allowed(space: Namespace, budget: str) -> int:
     return int(space.get("poddisruptionbudgets", budget).get("status", {}).get("disruptionsAllowed", 0))
+
+
+def conditions(space: Namespace, deployment: str) -> list[Object]:
+    found: list[Object] = space.get("deployments", deployment)["status"].get("conditions", [])
+    return found
