@@ -8,6 +8,7 @@ from policy.manifests import Manifest
 from policy.node_pools import node_pools
 from policy.node_types import pool_types, stated_families
 from policy.resources import Resource, Stack
+from policy.rule import Violation
 from policy.values import Node
 from policy.workloads import Container, PodSpec, Workload, workloads
 
@@ -21,6 +22,10 @@ class NeuronImage:
     families: frozenset[str]
     where: str
     owner: Manifest
+
+    def violation(self, what: str, fix: str) -> Violation:
+        """A finding on this image."""
+        return Violation(what, self.where, fix, self.owner)
 
 
 def images_in_resource(resource: Resource) -> Iterator[NeuronImage]:

@@ -161,6 +161,11 @@ class Workload:
                 if not node.is_absent():
                     yield PodSpec(node, tuple(around), self.kind.container_fields)
 
+    def containers(self) -> Iterator[Container]:
+        """The containers of all its pod specs."""
+        for pod in self.pod_specs():
+            yield from pod.containers()
+
     def place(self, container: Container, node: Node | None = None) -> str:
         """How a message names a container, or a value inside it: workload, container, path."""
         return f"{self.manifest}, container {container.name} ({(node or container.node).path})"

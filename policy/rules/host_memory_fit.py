@@ -93,21 +93,20 @@ def _limit_mib(container: Container) -> int | None:
 def _too_small(workload: Workload) -> Iterator[Violation]:
     """A violation for each container whose limit is below what loading its model takes."""
     servers = {container.node.path for _, container in serving_containers(workload)}
-    for pod in workload.pod_specs():
-        for container in pod.containers():
-            loads = container.node.path in servers or bool(extended_resources(container))
-            model = _model(container) if loads else None
-            limit_mib = _limit_mib(container) if model else None
-            if model is None or limit_mib is None:
-                continue
-            peak_gib = checkpoint_load_peak_gib(CHECKPOINT_GB[model])
-            if limit_mib < peak_gib * 1024:
-                yield Violation(
-                    what=f"{limit_mib / 1024:.1f} GiB for {model}, which peaks at {peak_gib:.1f} GiB while it loads",
-                    where=workload.place(container),
-                    fix=f"raise {container.node.path}.resources.limits.memory to {int(peak_gib) + 1}Gi or more",
-                    subject=workload.manifest,
-                )
+    for container in workload.containers():
+        loads = container.node.path in servers or bool(extended_resources(container))
+        model = _model(container) if loads else None
+        limit_mib = _limit_mib(container) if model else None
+        if model is None or limit_mib is None:
+            continue
+        peak_gib = checkpoint_load_peak_gib(CHECKPOINT_GB[model])
+        if limit_mib < peak_gib * 1024:
+            yield Violation(
+                what=f"{limit_mib / 1024:.1f} GiB for {model}, which peaks at {peak_gib:.1f} GiB while it loads",
+                where=workload.place(container),
+                fix=f"raise {container.node.path}.resources.limits.memory to {int(peak_gib) + 1}Gi or more",
+                subject=workload.manifest,
+            )
 
 
 def _model(container: Container) -> str | None:

@@ -26,11 +26,9 @@ def _judge(images: Iterable[NeuronImage]) -> Iterator[Violation]:
     for image in images:
         families = sorted(filter(lacks_plugin_support, image.families))
         if image.version >= PLUGIN_MINIMUM_VERSION and families:
-            yield Violation(
-                what=f"image {image.node.text()} (vLLM {_MINIMUM} or newer) may run on {', '.join(families)}",
-                where=image.where,
-                fix="choose trn2 or newer, or the 0.13 line (SDK 2.28) for trn1 and inf2",
-                subject=image.owner,
+            yield image.violation(
+                f"image {image.node.text()} (vLLM {_MINIMUM} or newer) may run on {', '.join(families)}",
+                "choose trn2 or newer, or the 0.13 line (SDK 2.28) for trn1 and inf2",
             )
 
 

@@ -17,17 +17,16 @@ def judge(resource: Resource) -> Iterator[Violation]:
     for workload in workloads(resource):
         if workload.manifest.is_patch:
             continue
-        for pod in workload.pod_specs():
-            for container in pod.containers():
-                limit = container.node.at("resources", "limits", "memory")
-                problem = None if container.is_ephemeral else _problem(limit)
-                if problem:
-                    yield Violation(
-                        what=problem,
-                        where=workload.place(container),
-                        fix=f'set {container.node.path}.resources.limits.memory to the most it may take, such as "4Gi"',
-                        subject=workload.manifest,
-                    )
+        for container in workload.containers():
+            limit = container.node.at("resources", "limits", "memory")
+            problem = None if container.is_ephemeral else _problem(limit)
+            if problem:
+                yield Violation(
+                    what=problem,
+                    where=workload.place(container),
+                    fix=f'set {container.node.path}.resources.limits.memory to the most it may take, such as "4Gi"',
+                    subject=workload.manifest,
+                )
 
 
 def _problem(limit: Node) -> str | None:

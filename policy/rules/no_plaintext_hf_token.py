@@ -60,11 +60,10 @@ def judge(resource: Resource) -> Iterator[Violation]:
 
 def _in_containers(resource: Resource) -> Iterator[Violation]:
     for workload in workloads(resource):
-        for pod in workload.pod_specs():
-            for container in pod.containers():
-                for field in _CONTAINER_FIELDS:
-                    for node, what in _findings(container.node.at(field)):
-                        yield Violation(what, workload.place(container, node), _FIX_REFERENCE, workload.manifest)
+        for container in workload.containers():
+            for field in _CONTAINER_FIELDS:
+                for node, what in _findings(container.node.at(field)):
+                    yield Violation(what, workload.place(container, node), _FIX_REFERENCE, workload.manifest)
 
 
 def _in_objects(manifest: Manifest) -> Iterator[Violation]:

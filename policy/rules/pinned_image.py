@@ -17,17 +17,16 @@ _LATEST = "latest"
 def judge(resource: Resource) -> Iterator[Violation]:
     """One violation for each container whose image may change under the same name."""
     for workload in workloads(resource):
-        for pod in workload.pod_specs():
-            for container in pod.containers():
-                image = container.node.at("image")
-                problem = None if container.is_ephemeral else _problem(image.text() or "")
-                if problem:
-                    yield Violation(
-                        what=problem,
-                        where=workload.place(container, image),
-                        fix="name a release tag, or the digest (repository@sha256:...)",
-                        subject=workload.manifest,
-                    )
+        for container in workload.containers():
+            image = container.node.at("image")
+            problem = None if container.is_ephemeral else _problem(image.text() or "")
+            if problem:
+                yield Violation(
+                    what=problem,
+                    where=workload.place(container, image),
+                    fix="name a release tag, or the digest (repository@sha256:...)",
+                    subject=workload.manifest,
+                )
 
 
 def _problem(text: str) -> str | None:

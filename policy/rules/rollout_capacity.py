@@ -7,14 +7,14 @@ from pulumi_policy import Severity
 from neuron.errors import ImpossibleInputError
 from neuron.quantity import parse_count
 from neuron.rollout import RollingUpdate, resolve_rolling_update
-from policy.accelerators import NO_CLAIMS, DeviceClaims, asks_for_accelerator, device_claims
+from policy.accelerators import accelerator_workloads, claiming_workloads, device_claims
 from policy.demand import Demand, Occupancy, Placement, demands
 from policy.node_pools import node_pools
 from policy.resources import Resource, Stack
 from policy.rule import Rule, Violation
 from policy.strategy import stated_count, update_counts
 from policy.values import Node
-from policy.workloads import Workload, workloads
+from policy.workloads import Workload
 
 _ONE_AFTER_THE_OTHER = "{type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}"
 _FIX = f"set spec.strategy to {_ONE_AFTER_THE_OTHER}"
@@ -22,27 +22,20 @@ _FIX = f"set spec.strategy to {_ONE_AFTER_THE_OTHER}"
 
 def judge_resource(resource: Resource) -> Iterator[Violation]:
     """Judge what the program states: afterwards the API server's default looks like a stated strategy."""
-    for workload in _accelerator_deployments(resource, NO_CLAIMS):
+    for workload in accelerator_workloads(resource):
         yield from _stated_badly(workload)
 
 
 def judge_stack(stack: Stack) -> Iterator[Violation]:
     """Judge the surge of each accelerator Deployment against the pools of the stack."""
     claims = device_claims(stack)
-    for resource in stack.resources:
-        for workload in _accelerator_deployments(resource, claims):
-            yield from _stated_badly(workload)
+    for workload in claiming_workloads(stack, claims):
+        yield from _stated_badly(workload)
     all_demands = demands(stack, claims)
     placement = Placement(node_pools(stack), all_demands)
     for demand in all_demands:
         if _is_deployment(demand.workload) and not _problem(_strategy(demand.workload)):
             yield from _too_large_surge(demand, placement.pools_for(demand))
-
-
-def _accelerator_deployments(resource: Resource, claims: DeviceClaims) -> Iterator[Workload]:
-    for workload in workloads(resource):
-        if _is_deployment(workload) and asks_for_accelerator(workload, claims):
-            yield workload
 
 
 def _is_deployment(workload: Workload) -> bool:
@@ -55,7 +48,7 @@ def _strategy(workload: Workload) -> Node:
 
 def _stated_badly(workload: Workload) -> Iterator[Violation]:
     strategy = _strategy(workload)
-    problem = _problem(strategy)
+    problem = _problem(strategy) if _is_deployment(workload) else None
     if problem:
         where = f"{workload.manifest} ({strategy.path})"
         yield Violation(problem, where, _FIX, workload.manifest)

@@ -24,11 +24,8 @@ def _judge(images: Iterable[NeuronImage]) -> Iterator[Violation]:
     for image in images:
         doubt = support_doubt(image.version, image.families)
         if doubt:
-            yield Violation(
-                what=doubt,
-                where=image.where,
-                fix="take the 0.13 line (SDK 2.28) for trn1 and inf2, the plugin line (0.24) for trn2",
-                subject=image.owner,
+            yield image.violation(
+                doubt, "take the 0.13 line (SDK 2.28) for trn1 and inf2, the plugin line (0.24) for trn2"
             )
 
 
