@@ -24,7 +24,9 @@ _MULTIPLIERS: dict[str, Decimal] = {
     "Pi": Decimal(2**50),
     "Ei": Decimal(2**60),
 }
-_QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<suffix>[A-Za-z]*)", re.ASCII)
+_QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?)(?P<suffix>[A-Za-z]*)", re.ASCII)
+# The API server caps what is larger.
+_LARGEST = Decimal(2**63 - 1)
 _PERCENTAGE = re.compile(r"(?P<number>\d+)%", re.ASCII)
 
 
@@ -36,7 +38,7 @@ def parse_quantity(value: str | int | float) -> Decimal:
     match = _QUANTITY.fullmatch(str(value))
     if match is None or match["suffix"] not in _MULTIPLIERS or ("e" in match["number"].lower() and match["suffix"]):
         raise ImpossibleInputError(f"found {value!r}; allowed: a Kubernetes quantity such as 4Gi, 500m or 4e9")
-    return Decimal(match["number"]) * _MULTIPLIERS[match["suffix"]]
+    return min(Decimal(match["number"]) * _MULTIPLIERS[match["suffix"]], _LARGEST)
 
 
 def parse_count(value: str | int | float, total: int, *, round_up: bool) -> int:

@@ -1,5 +1,6 @@
 """Quantities and percentages, read as the API server and the Deployment controller read them."""
 
+import contextlib
 from decimal import Decimal
 
 import pytest
@@ -34,6 +35,40 @@ def test_a_quantity_is_read_in_its_base_unit(text: str | int, value: Decimal | i
 def test_what_the_api_server_refuses_is_refused(text: str) -> None:
     with pytest.raises(ImpossibleInputError, match="quantity"):
         parse_quantity(text)
+
+
+LARGEST = Decimal(2**63 - 1)
+FACTORS = {
+    "": Decimal(1),
+    "m": Decimal("0.001"),
+    **{suffix: Decimal(10) ** (3 * power) for power, suffix in enumerate("kMGTPE", start=1)},
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
+}
+amounts = st.decimals(0, 10**6, places=3)
+
+
+@given(amounts, st.sampled_from(sorted(FACTORS)))
+def test_a_suffix_multiplies_and_a_sign_and_zeros_change_nothing(amount: Decimal, suffix: str) -> None:
+    expected = min(amount * FACTORS[suffix], LARGEST)
+    for text in (f"{amount}{suffix}", f"+{amount}{suffix}", f"00{amount}000{suffix}"):
+        assert parse_quantity(text) == expected
+
+
+@given(amounts, st.integers(-9, 18))
+def test_an_exponent_is_a_power_of_ten_however_it_is_spelt(amount: Decimal, exponent: int) -> None:
+    for letter in "eE":
+        assert parse_quantity(f"{amount}{letter}{exponent}") == min(amount * Decimal(10) ** exponent, LARGEST)
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_quantity_or_refused(text: str) -> None:
+    with contextlib.suppress(ImpossibleInputError):
+        assert parse_quantity(text) <= LARGEST
+
+
+@pytest.mark.parametrize("text", ["1e19", "9e9999", "9223372036854775808", "8Ei", "99999999999999999999Gi"])
+def test_what_is_too_large_is_capped_as_the_api_server_does(text: str) -> None:
+    assert parse_quantity(text) == LARGEST
 
 
 @given(st.integers(0, 300), st.integers(0, 500))
