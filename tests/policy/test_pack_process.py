@@ -127,15 +127,15 @@ def test_what_is_unknown_in_a_preview_is_a_warning_beside_the_violations(start_p
 
 def test_a_level_from_the_configuration_holds_in_both_passes(start_pack: StartPack) -> None:
     pack = start_pack()
-    given = Given(DEPLOYMENT_TYPE, broken_deployment())
+    given, stack = Given(DEPLOYMENT_TYPE, broken_deployment()), [resource(one) for one in mixed_stack()]
     advisory = analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.ADVISORY)
     pack.configure({rule.id: advisory for rule in RULES})
     assert {one.enforcementLevel for one in pack.analyze(request(given))} == {analyzer_pb2.ADVISORY}
-    assert {one.enforcementLevel for one in pack.analyze_stack([resource(given)])} == {analyzer_pb2.ADVISORY}
+    assert {one.enforcementLevel for one in pack.analyze_stack(stack)} == {analyzer_pb2.ADVISORY}
     disabled = analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.DISABLED)
     pack.configure({rule.id: disabled for rule in RULES})
     assert pack.analyze(request(given)) == []
-    assert pack.analyze_stack([resource(given)]) == []
+    assert pack.analyze_stack(stack) == []
 
 
 def mixed_stack() -> list[Given]:
