@@ -14,7 +14,8 @@ from components.karpenter_rights import controller_statements
 from components.node_pool import NodePool
 from components.nodegroup import Placement
 from components.platform import NodeGroupPlan
-from components.roles import node_role, pod_role
+from components.pod_identity import grant
+from components.roles import node_role, policy_document
 from components.settings.charts import ChartsSettings
 from components.tags import stack_tags
 
@@ -68,7 +69,7 @@ class Karpenter(pulumi.ComponentResource):
             tags=stack_tags("karpenter-node"),
             opts=on_aws,
         )
-        rights = self._rights(placement, plan.region, role.arn, queue, on_aws)
+        rights = self._rights(placement, plan.region, role.arn, queue, needed)
         child = pulumi.ResourceOptions(
             parent=self, provider=cluster.provider, depends_on=[*rights, *attachments, entry]
         )
@@ -111,31 +112,14 @@ class Karpenter(pulumi.ComponentResource):
         region: str,
         node_role_arn: pulumi.Output[str],
         queue: "aws.sqs.Queue",
-        opts: pulumi.ResourceOptions,
+        needed: pulumi.ResourceOptions,
     ) -> list[pulumi.Resource]:
         """The controller's role; a pod gets it when it starts, so it comes before the chart."""
-        role, _ = pod_role("karpenter", self)
         statements = pulumi.Output.all(placement.cluster_name, node_role_arn, queue.arn).apply(
-            lambda known: json.dumps(
-                {
-                    "Version": "2012-10-17",
-                    "Statement": controller_statements(str(known[0]), region, str(known[1]), str(known[2])),
-                }
-            )
+            lambda known: controller_statements(str(known[0]), region, str(known[1]), str(known[2]))
         )
-        policy = aws.iam.RolePolicy(
-            "karpenter", role=role.name, policy=statements, opts=pulumi.ResourceOptions(parent=self)
-        )
-        association = aws.eks.PodIdentityAssociation(
-            "karpenter",
-            cluster_name=placement.cluster_name,
-            namespace=KARPENTER_NAMESPACE,
-            service_account=SERVICE_ACCOUNT,
-            role_arn=role.arn,
-            tags=stack_tags("karpenter"),
-            opts=opts,
-        )
-        return [policy, association]
+        cluster = placement.cluster_name
+        return grant("karpenter", cluster, KARPENTER_NAMESPACE, SERVICE_ACCOUNT, [statements], self, needed)
 
 
 def queue_policy(queue_arn: str) -> str:
@@ -153,7 +137,7 @@ def queue_policy(queue_arn: str) -> str:
         "Resource": queue_arn,
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    return json.dumps({"Version": "2012-10-17", "Statement": [allow, deny]})
+    return policy_document([allow, deny])
 
 
 def chart_values(cluster_name: pulumi.Input[str], queue: pulumi.Input[str]) -> dict[str, Any]:

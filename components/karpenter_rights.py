@@ -7,6 +7,8 @@ it puts on all it makes (Karpenter documentation, "Getting started", the control
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from components.partition import arn
+
 Statement: TypeAlias = dict[str, object]
 
 _LAUNCHED = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
@@ -36,7 +38,7 @@ def controller_statements(cluster: str, region: str, node_role_arn: str, queue_a
 
 def _launching(cluster: str, region: str) -> Iterator[Statement]:
     launch = ["ec2:RunInstances", "ec2:CreateFleet"]
-    images = [f"arn:aws:ec2:{region}::{kind}/*" for kind in ("image", "snapshot")]
+    images = [arn(f"ec2:{region}::{kind}/*") for kind in ("image", "snapshot")]
     yield _statement(launch, [*images, *_ec2(region, _USED)])
     yield _statement(launch, _ec2(region, ("launch-template",)), _own("ResourceTag", cluster))
     made = [*launch, "ec2:CreateLaunchTemplate"]
@@ -57,11 +59,11 @@ def _tagging(cluster: str, region: str) -> Iterator[Statement]:
 def _reading(cluster: str, region: str) -> Iterator[Statement]:
     in_region = {"StringEquals": {"aws:RequestedRegion": region}}
     yield _statement([f"ec2:Describe{what}" for what in _DESCRIBED], ["*"], in_region)
-    yield _statement(["ssm:GetParameter"], [f"arn:aws:ssm:{region}::parameter/aws/service/*"])
+    yield _statement(["ssm:GetParameter"], [arn(f"ssm:{region}::parameter/aws/service/*")])
     # Neither takes a resource to narrow it.
     yield _statement(["pricing:GetProducts", "iam:ListInstanceProfiles"], ["*"])
-    yield _statement(["iam:GetInstanceProfile"], ["arn:aws:iam::*:instance-profile/*"])
-    yield _statement(["eks:DescribeCluster"], [f"arn:aws:eks:{region}:*:cluster/{cluster}"])
+    yield _statement(["iam:GetInstanceProfile"], [arn("iam::*:instance-profile/*")])
+    yield _statement(["eks:DescribeCluster"], [arn(f"eks:{region}:*:cluster/{cluster}")])
 
 
 def _own(place: str, cluster: str) -> dict[str, dict[str, object]]:
@@ -73,7 +75,7 @@ def _own(place: str, cluster: str) -> dict[str, dict[str, object]]:
 
 
 def _ec2(region: str, kinds: tuple[str, ...]) -> list[str]:
-    return [f"arn:aws:ec2:{region}:*:{kind}/*" for kind in kinds]
+    return [arn(f"ec2:{region}:*:{kind}/*") for kind in kinds]
 
 
 def _statement(actions: list[str], resources: list[str], condition: object = None) -> Statement:
