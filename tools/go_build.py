@@ -190,7 +190,7 @@ BUILDS = (
             Executable("keda-adapter", f"{_KEDA_MODULE}/cmd/adapter", _KEDA_MODULE),
         ),
         stamps=(Stamp(f"{_KEDA_MODULE}/version.Version", _KEDA_MODULE),),
-        expected_minutes=6,
+        expected_minutes=9,
     ),
 )
 

@@ -255,6 +255,7 @@ FACTS: Mapping[str, Facts] = {
         (*_NAME, "fifoQueue"),
         {"url": "{id}"},
     ),
+    "aws:sqs/queuePolicy:QueuePolicy": Facts("{queueUrl}", immutable=("queueUrl",)),
     "aws:cloudwatch/eventRule:EventRule": Facts(
         "{name}", "arn:{partition}:events:{region}:{account}:rule/{name}", (*_NAME, "eventBusName")
     ),
