@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV := .venv/bin
 INSTALLED := .venv/.installed
+LOAD_TEST := .venv-load-test
 STACK ?= local
 FORMAT ?= text
 
 .DEFAULT_GOAL := help
-.PHONY: help up down preview leftovers kubeconfig env tools test lint bench lock
+.PHONY: help up down preview leftovers kubeconfig env tools test load-test lint bench lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,9 +35,12 @@ tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothin
 	@$(VENV)/python -m tools.toolchain
 
 # Tests run two at a time, but for those that judge seconds on a control plane.
-test: $(INSTALLED) tools ## all tests, in about fourteen minutes on two cores
+test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## all tests, in about fourteen minutes on two cores
 	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not timed"
 	@$(VENV)/pytest --quiet -m timed tests/engine
+
+load-test: $(LOAD_TEST)/.installed ## load on the model server at URL by PROFILE (concurrency, llmperf, overload), beside the source's
+	@$(LOAD_TEST)/bin/python -m tools.load_test "$(URL)" "$(PROFILE)"
 
 lint: $(INSTALLED) ## ruff and mypy
 	@$(VENV)/ruff format --check .
@@ -57,4 +61,10 @@ $(INSTALLED): requirements.txt constraints.txt
 	@echo "installing Python packages into .venv (about a minute)"
 	@$(PYTHON) -m venv .venv
 	@$(VENV)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@touch $@
+
+$(LOAD_TEST)/.installed: requirements-load-test.txt
+	@echo "installing the load tool into $(LOAD_TEST) (about a minute)"
+	@$(PYTHON) -m venv $(LOAD_TEST)
+	@$(LOAD_TEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-load-test.txt
 	@touch $@
