@@ -87,6 +87,9 @@ LIFECYCLES: Mapping[str, Lifecycle] = MappingProxyType(
         "aws:ec2/vpcEndpoint:VpcEndpoint": _ec2(
             "CreateVpcEndpoint", "DescribeVpcEndpoints DescribePrefixLists", "ModifyVpcEndpoint", "DeleteVpcEndpoints"
         ),
+        "aws:ec2/vpcEndpointPolicy:VpcEndpointPolicy": Lifecycle(
+            "ec2", "ModifyVpcEndpoint", "DescribeVpcEndpoints", "ModifyVpcEndpoint", "ModifyVpcEndpoint"
+        ),
         # EKS tries the launch itself, with the rights of whoever makes the node group.
         "aws:ec2/launchTemplate:LaunchTemplate": _ec2(
             "CreateLaunchTemplate RunInstances",
@@ -109,6 +112,13 @@ LIFECYCLES: Mapping[str, Lifecycle] = MappingProxyType(
         "aws:iam/role:Role": Lifecycle(
             "iam", "CreateRole TagRole", _ROLE_READ, "UpdateAssumeRolePolicy TagRole UntagRole", "DeleteRole"
         ),
+        "aws:iam/instanceProfile:InstanceProfile": Lifecycle(
+            "iam",
+            "CreateInstanceProfile TagInstanceProfile AddRoleToInstanceProfile",
+            "GetInstanceProfile",
+            "AddRoleToInstanceProfile RemoveRoleFromInstanceProfile TagInstanceProfile UntagInstanceProfile",
+            "RemoveRoleFromInstanceProfile DeleteInstanceProfile",
+        ),
         "aws:iam/rolePolicy:RolePolicy": Lifecycle(
             "iam", "PutRolePolicy", "GetRolePolicy", "PutRolePolicy", "DeleteRolePolicy"
         ),
@@ -122,6 +132,26 @@ LIFECYCLES: Mapping[str, Lifecycle] = MappingProxyType(
             "DescribeKey GetKeyPolicy GetKeyRotationStatus ListResourceTags",
             "UpdateKeyDescription PutKeyPolicy TagResource UntagResource",
             "ScheduleKeyDeletion",
+        ),
+        "aws:sqs/queue:Queue": Lifecycle(
+            "sqs",
+            "CreateQueue TagQueue SetQueueAttributes",
+            "GetQueueAttributes GetQueueUrl ListQueueTags",
+            "SetQueueAttributes TagQueue UntagQueue",
+            "DeleteQueue",
+        ),
+        "aws:sqs/queuePolicy:QueuePolicy": Lifecycle(
+            "sqs", "SetQueueAttributes", "GetQueueAttributes", "SetQueueAttributes", "SetQueueAttributes"
+        ),
+        "aws:cloudwatch/eventRule:EventRule": Lifecycle(
+            "events",
+            "PutRule TagResource",
+            "DescribeRule ListTagsForResource",
+            "PutRule TagResource UntagResource",
+            "DeleteRule",
+        ),
+        "aws:cloudwatch/eventTarget:EventTarget": Lifecycle(
+            "events", "PutTargets", "ListTargetsByRule", "PutTargets", "RemoveTargets"
         ),
         "aws:s3/bucket:Bucket": Lifecycle(
             "s3", "CreateBucket PutBucketTagging", _BUCKET_READ, "PutBucketTagging", "DeleteBucket"

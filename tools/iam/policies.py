@@ -15,8 +15,12 @@ _AMI_PARAMETERS = "arn:aws:ssm:*::parameter/aws/service/eks/optimized-ami/*"
 # Pulumi names it so, unless the stack file gives another name.
 _MODEL_BUCKETS = "arn:aws:s3:::model-cache-*"
 _ROLES = "arn:aws:iam::*:role/*"
+_INSTANCE_PROFILES = "arn:aws:iam::*:instance-profile/*"
+# components/karpenter.py; Pulumi adds to the names.
+_QUEUES = "arn:aws:sqs:*:*:karpenter-*"
+_EVENT_RULES = "arn:aws:events:*:*:rule/karpenter-*"
 # pulumi-eks attaches it to the role of the control plane.
-_CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
+_CLUSTER_POLICY = "AmazonEKSClusterPolicy"
 _SERVICES_WITH_ROLES = ("ec2.amazonaws.com", "eks.amazonaws.com", "pods.eks.amazonaws.com")
 _SERVICES_WITH_OWN_ROLES = ("eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "spot.amazonaws.com")
 
@@ -67,22 +71,25 @@ PREVIEW = (
 
 def up_statements() -> tuple[Statement, ...]:
     """What an update does beside a preview: made with the stack's tag, and taken away only where that tag is."""
-    attach = _all("iam", *VERBS) & {"iam:AttachRolePolicy", "iam:DetachRolePolicy"}
+    attach = {"iam:AttachRolePolicy", "iam:DetachRolePolicy"}
     create_role = {"iam:CreateRole", "iam:TagRole"}
+    profile = {name for name in _all("iam", *VERBS) if name.endswith("InstanceProfile")}
+    create_profile = {"iam:CreateInstanceProfile", "iam:TagInstanceProfile"}
+    attachable = [f"arn:aws:iam::aws:policy/{name}" for name in sorted({*NODE_POLICIES, CNI_POLICY, _CLUSTER_POLICY})]
     create_key = {"kms:CreateKey", "kms:TagResource"}
     untagged = {"eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy"}
     return (
         Statement("ReadNetworkAndNodes", _all("ec2", "read")),
         Statement("MakeNetworkAndNodes", _all("ec2", "create", "update")),
-        Statement("RemoveNetworkAndNodes", _all("ec2", "delete"), condition=_OURS),
+        Statement("RemoveNetworkAndNodes", _all("ec2", "delete") - _all("ec2", "create", "update"), condition=_OURS),
         # In a cluster that others made, what is made here hangs on a cluster without the tag.
         Statement("MakeClusterAndNodeGroups", _all("eks", "read", "create", "update") | untagged),
         Statement("RemoveClusterAndNodeGroups", _all("eks", "delete") - untagged, condition=_OURS),
-        Statement("ReadRoles", _all("iam", "read"), _ROLES),
+        Statement("ReadRoles", _all("iam", "read") - profile, _ROLES),
         Statement("MakeRoles", create_role, _ROLES, _TO_BE_OURS),
         Statement(
             "ChangeAndRemoveRoles",
-            _all("iam", "create", "update", "delete") - attach - create_role,
+            _all("iam", "create", "update", "delete") - attach - create_role - profile,
             _ROLES,
             _OURS,
         ),
@@ -90,8 +97,10 @@ def up_statements() -> tuple[Statement, ...]:
             "AttachKnownPolicies",
             attach,
             _ROLES,
-            {**_OURS, "ArnEquals": {"iam:PolicyARN": sorted({*NODE_POLICIES, CNI_POLICY, _CLUSTER_POLICY})}},
+            {**_OURS, "ArnEquals": {"iam:PolicyARN": attachable}},
         ),
+        Statement("MakeInstanceProfile", create_profile, _INSTANCE_PROFILES, _TO_BE_OURS),
+        Statement("ReadChangeAndRemoveInstanceProfile", profile - create_profile, _INSTANCE_PROFILES, _OURS),
         Statement(
             "GiveRolesToEks",
             ("iam:PassRole",),
@@ -105,6 +114,8 @@ def up_statements() -> tuple[Statement, ...]:
         ),
         Statement("MakeKey", create_key, condition=_TO_BE_OURS),
         Statement("ReadChangeAndRemoveKey", _all("kms", *VERBS) - create_key, condition=_OURS),
+        Statement("KarpenterQueue", _all("sqs", *VERBS), _QUEUES),
+        Statement("KarpenterEvents", _all("events", *VERBS), _EVENT_RULES),
         Statement("ModelBucket", _all("s3", *VERBS), _MODEL_BUCKETS),
     )
 
