@@ -17,6 +17,7 @@ from components.configuration import parse_settings
 from components.nodegroup import DEFAULT_THROUGHPUT_MIB_PER_SECOND, SYSTEM_DISK_GIB
 from components.settings import Settings
 from components.settings.cluster import CreatedCluster
+from components.settings.edge import GATEWAYS
 from neuron.instances import INSTANCE_TYPES
 from tools.versions import ROOT
 
@@ -28,7 +29,13 @@ _HOURS_PER_MONTH = 730
 
 # Public prices in us-east-1 and us-west-2, in USD: EKS, VPC, EBS, KMS and EC2 price pages, 2026-07.
 _PER_HOUR: Mapping[str, float] = MappingProxyType(
-    {"EKS control plane": 0.10, "NAT gateway": 0.045, "public IPv4 address": 0.005, "m7i.large": 0.1008}
+    {
+        "EKS control plane": 0.10,
+        "NAT gateway": 0.045,
+        "public IPv4 address": 0.005,
+        "network load balancer": 0.0225,
+        "m7i.large": 0.1008,
+    }
 )
 _KEY_PER_MONTH = 1.0
 _GP3_GIB_PER_MONTH = 0.08
@@ -47,7 +54,7 @@ class Item:
 def bill(settings: Settings) -> tuple[Item, ...]:
     """What a stack makes itself; nodes and clusters that others made are on their bill."""
     cluster = list(_cluster(settings.cluster)) if isinstance(settings.cluster, CreatedCluster) else []
-    return (*cluster, *_nodes(settings))
+    return (*cluster, *_nodes(settings), *_edge(settings))
 
 
 def total_usd_per_hour(items: tuple[Item, ...]) -> float:
@@ -104,6 +111,14 @@ def _nodes(settings: Settings) -> Iterator[Item]:
         yield Item(group.instance_type, group.nodes, price)
         disk = _disk(group.create.disk_gib, group.create.disk_throughput_mib_per_second)
         yield Item(f"gp3 of {group.create.disk_gib} GiB", group.nodes, disk)
+
+
+def _edge(settings: Settings) -> Iterator[Item]:
+    """A gateway stands behind one load balancer; without one each server has its own."""
+    if settings.edge is None or settings.edge.kind == "none":
+        return
+    count = 1 if settings.edge.kind in GATEWAYS else len(settings.serving)
+    yield Item("network load balancer", count, _PER_HOUR["network load balancer"])
 
 
 def _disk(gib: int, throughput_mib_per_second: int) -> float:

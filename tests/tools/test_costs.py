@@ -47,6 +47,29 @@ def test_what_has_no_on_demand_price_has_none_here() -> None:
     assert total_usd_per_hour(items) == pytest.approx(2 * 27 / 730)
 
 
+@pytest.mark.parametrize(("kind", "load_balancers"), [("none", 0), ("nlb", 2), ("envoy-gateway", 1)])
+def test_a_gateway_has_one_load_balancer_and_without_it_each_server_has_its_own(kind: str, load_balancers: int) -> None:
+    values = {
+        "cluster": EXISTING,
+        "node_groups": [GROUP],
+        "edge": {"kind": kind},
+        "serving": [server("a"), server("b")],
+    }
+    items = by_name(bill(Settings.model_validate(values, by_name=True)))
+    assert sum(item.count for item in items.values()) == load_balancers
+
+
+def server(name: str) -> dict[str, object]:
+    model = {"id": "TinyLlama/TinyLlama-1.1B-Chat-v1.0", "revision": "f" * 40, "max_model_len": 1024}
+    return {
+        "name": name,
+        "image_line": "nxdi-0.13",
+        "node_group": "inferentia",
+        "replicas": 1,
+        "model": model | {"max_num_seqs": 4, "tensor_parallel": 2},
+    }
+
+
 def test_the_runbook_has_the_costs_of_the_stack_files_as_they_are() -> None:
     text = RUNBOOK.read_text()
     assert with_costs(text) == text
