@@ -112,6 +112,13 @@ def test_each_resource_type_that_is_registered_has_its_actions_in_the_policy_for
         assert all(LIFECYCLES[kind].names(verb) for verb in ("create", "read", "delete")), kind
 
 
+def test_only_known_policies_may_be_attached_and_they_are_named_by_arn() -> None:
+    (statement,) = [one for one in POLICIES["up.json"]["Statement"] if one["Sid"] == "AttachKnownPolicies"]
+    known = statement["Condition"]["ArnEquals"]["iam:PolicyARN"]
+    assert "arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy" in known
+    assert all(one.startswith("arn:aws:iam::aws:policy/") for one in known)
+
+
 @mock_aws
 def test_iam_accepts_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """moto judges the grammar as IAM does, and says MalformedPolicyDocument."""

@@ -117,6 +117,7 @@ def up_statements() -> tuple[Statement, ...]:
         Statement("KarpenterQueue", _all("sqs", *VERBS), _QUEUES),
         Statement("KarpenterEvents", _all("events", *VERBS), _EVENT_RULES),
         Statement("ModelBucket", _all("s3", *VERBS), _MODEL_BUCKETS),
+        Statement("ListLeftovers", ("iam:ListRoleTags", "iam:ListRoles", "tag:GetResources")),
     )
 
 
