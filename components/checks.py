@@ -12,9 +12,10 @@ from components.settings import Settings
 from components.settings.cluster import CreatedCluster
 from components.settings.serving import ModelSettings, ServingSettings
 from neuron import memory
+from neuron.disk import PodOnDisk, disk_gib, needed_disk_gib
 from neuron.images import IMAGE_LINES, ImageLine, lines_for
 from neuron.instances import INSTANCE_TYPES, InstanceType
-from neuron.model import CHECKPOINT_GB, CONTEXT_TOKENS, Model
+from neuron.model import CHECKPOINT_GB, CONTEXT_TOKENS, Model, storage_gib
 from neuron.placement import Pool, allowed_tensor_parallel, chips_per_pod, free_slots
 
 
@@ -33,7 +34,7 @@ def check(settings: Settings) -> list[Fault]:
         faults.extend(_serving(f"serving[{index}]", serving, settings))
         faults.extend(_hf_token(f"serving[{index}]", serving, settings))
     layers = [check_edge, check_observability, check_autoscaling, check_platform]
-    return [*faults, *_capacity(settings), *(fault for layer in layers for fault in layer(settings))]
+    return [*faults, *_capacity(settings), *_disk(settings), *(fault for layer in layers for fault in layer(settings))]
 
 
 def _makes_something_else(settings: Settings) -> bool:
@@ -229,3 +230,28 @@ def _capacity(settings: Settings) -> Iterator[Fault]:
                 f"{group.nodes * instance.chips} chips ({group.nodes} x {instance.name})",
                 f"lower {'maxReplicas' if scaled else 'replicas'} or raise nodes of the node group",
             )
+
+
+def _disk(settings: Settings) -> Iterator[Fault]:
+    """The volume of nodes made here must hold system, images and what the pods write."""
+    for index, group in enumerate(settings.node_groups):
+        instance = INSTANCE_TYPES.get(group.instance_type)
+        users = [one for one in settings.serving if one.node_group == group.name]
+        if group.create is None or instance is None or not users:
+            continue
+        needed_gib = needed_disk_gib((pod for one in users for pod in _pods_on_disk(one, instance)), instance.chips)
+        if disk_gib(group.create.disk_gib, instance.nvme_gb) < needed_gib:
+            yield Fault(
+                f"nodeGroups[{index}].create.diskGib",
+                f"{group.create.disk_gib}, for the system, the image and the pods that a node may hold",
+                f"{needed_gib} or more",
+                f"set {needed_gib}",
+            )
+
+
+def _pods_on_disk(serving: ServingSettings, instance: InstanceType) -> list[PodOnDisk]:
+    """A server's pods; none where the size of its model is not known, which is a fault of its own."""
+    if checkpoint_gb(serving.model) is None:
+        return []
+    chips = chips_per_pod(serving.model.tensor_parallel, instance)
+    return [PodOnDisk(chips, storage_gib(to_model(serving.model)), serving.image_line)] * serving.replicas

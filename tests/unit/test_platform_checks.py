@@ -218,6 +218,11 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
             "a bucket by the cluster's EKS name; fix: set hostpath, or another cluster.mode",
         ),
         (
+            {"nodeGroups.0.instanceType": "inf2.xlarge", "nodeGroups.0.create.diskGib": 40},
+            "nodeGroups[0].create.diskGib: found 40, for the system, the image and the pods that a node may hold; "
+            "allowed: 66 or more; fix: set 66",
+        ),
+        (
             {"modelCache": {"backend": "s3", "createBucket": False}},
             "modelCache.bucket: found nothing, with createBucket false; allowed: the name of a bucket that exists; "
             "fix: set it",
