@@ -25,26 +25,38 @@ POLICIES = {name: json.loads(text) for name, text in files().items()}
 # IAM's quota for the inline policies of a role together, white space not counted.
 MAXIMUM_CHARACTERS = 10240
 # Where boto3's name of a service is not that of its IAM actions.
-IAM_PREFIXES = {"service-quotas": "servicequotas"}
+IAM_PREFIXES = {"service-quotas": "servicequotas", "resourcegroupstaggingapi": "tag"}
 # The clients of components.lookups.aws.Aws.
-CLIENTS = {"ec2": "ec2", "eks": "eks", "service_quotas": "service-quotas", "ssm": "ssm", "sts": "sts"}
+CLIENTS = {
+    "ec2": "ec2",
+    "eks": "eks",
+    "service_quotas": "service-quotas",
+    "ssm": "ssm",
+    "sts": "sts",
+    "tagging": "resourcegroupstaggingapi",
+}
 
 
 def actions_of(name: str) -> set[str]:
     return {action for statement in POLICIES[name]["Statement"] for action in statement["Action"]}
 
 
-def parsed(folder: str) -> Iterator[ast.AST]:
-    """Every node of the Python files in a folder."""
-    for path in (ROOT / folder).rglob("*.py"):
+def parsed(folder: str, *others: str) -> Iterator[ast.AST]:
+    """Every node of the Python files in a folder, and of other files."""
+    for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / other for other in others)):
         yield from ast.walk(ast.parse(path.read_text()))
 
 
+def asking() -> Iterator[ast.AST]:
+    """What asks AWS: the look-ups of a preview, and `make leftovers`."""
+    return parsed("components/lookups", "tools/leftovers.py")
+
+
 def boto3_actions() -> set[str]:
-    """The IAM actions of the boto3 calls in components/lookups: `aws.ec2.describe_subnets(...)` or its paginator."""
+    """The IAM actions of the boto3 calls: `aws.ec2.describe_subnets(...)` or its paginator."""
     session = botocore.session.get_session()
     found = set()
-    for node in parsed("components/lookups"):
+    for node in asking():
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         owner = node.func.value
@@ -61,8 +73,8 @@ def boto3_actions() -> set[str]:
 
 
 def named_actions() -> set[str]:
-    """The actions that components/lookups names in its messages: `aws.asking("ec2:DescribeSubnets")`."""
-    calls = (node for node in parsed("components/lookups") if isinstance(node, ast.Call))
+    """The actions that are named in messages: `aws.asking("ec2:DescribeSubnets")`."""
+    calls = (node for node in asking() if isinstance(node, ast.Call))
     return {
         str(call.args[0].value)
         for call in calls

@@ -48,7 +48,7 @@ class Statement:
         return allowed | ({"Condition": dict(self.condition)} if self.condition else {})
 
 
-# What components/lookups asks, and the provider to know the account.
+# What components/lookups asks, the provider to know the account, and `make leftovers`.
 PREVIEW = (
     Statement(
         "ReadTypesZonesAndUse",
@@ -65,6 +65,7 @@ PREVIEW = (
     Statement("ReadClusterAndAddons", ("eks:DescribeAddonVersions", "eks:DescribeCluster", "eks:ListClusters")),
     Statement("ReadAmiReleases", ("ssm:GetParameters", "ssm:GetParametersByPath"), _AMI_PARAMETERS),
     Statement("ReadQuotas", ("servicequotas:GetAWSDefaultServiceQuota", "servicequotas:GetServiceQuota")),
+    Statement("ReadWhatCarriesTheTag", ("tag:GetResources",)),
     Statement("ReadIdentity", ("sts:GetCallerIdentity",)),
 )
 
