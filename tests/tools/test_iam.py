@@ -33,6 +33,7 @@ CLIENTS = {
     "service_quotas": "service-quotas",
     "ssm": "ssm",
     "sts": "sts",
+    "iam": "iam",
     "tagging": "resourcegroupstaggingapi",
 }
 

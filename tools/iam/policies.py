@@ -65,7 +65,7 @@ PREVIEW = (
     Statement("ReadClusterAndAddons", ("eks:DescribeAddonVersions", "eks:DescribeCluster", "eks:ListClusters")),
     Statement("ReadAmiReleases", ("ssm:GetParameters", "ssm:GetParametersByPath"), _AMI_PARAMETERS),
     Statement("ReadQuotas", ("servicequotas:GetAWSDefaultServiceQuota", "servicequotas:GetServiceQuota")),
-    Statement("ReadWhatCarriesTheTag", ("tag:GetResources",)),
+    Statement("ReadWhatCarriesTheTag", ("iam:ListRoleTags", "iam:ListRoles", "tag:GetResources")),
     Statement("ReadIdentity", ("sts:GetCallerIdentity",)),
 )
 
