@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from components.autoscaling import ScalerPlan, scaled_object_spec
+from components.edges import envoy_gateway
 from components.node_pool import node_class_spec, node_pool_spec
 from components.nodegroup import Placement
 from components.platform import NodeGroupPlan
@@ -17,6 +18,7 @@ from neuron.images import IMAGE_LINES
 from neuron.instances import instance_type
 from neuron.rollout import derive_drain
 from neuron.scaling import Schedule, derive_scaling
+from tests.edge import plans
 from tests.unit.builders import model
 from tools.control_plane import ControlPlane
 from tools.control_plane.api import Api, ApiError
@@ -71,12 +73,43 @@ def node_pool() -> Object:
     return manifest("karpenter.sh/v1", "NodePool", node_pool_spec(node_group("inf2.xlarge"), mounts_s3=True))
 
 
+# For each kind of an edge's objects a place below the spec, and a value that must not stand there.
+EDGE_WRONG: Mapping[str, tuple[tuple[str | int, ...], object]] = {
+    "EnvoyProxy": (("provider", "type"), "Cloud"),
+    "GatewayClass": (("controllerName",), "no controller"),
+    "Gateway": (("listeners", 0, "port"), 0),
+    "ClientTrafficPolicy": (("timeout", "http", "idleTimeout"), "soon"),
+    "SecurityPolicy": (("apiKeyAuth", "extractFrom"), []),
+    "BackendTrafficPolicy": (("circuitBreaker", "maxParallelRequests"), -1),
+    "HTTPRoute": (("rules", 0, "timeouts", "request"), "soon"),
+}
+
+
+def edge() -> dict[str, Rendered]:
+    """The objects of an edge with everything that a stack file can ask for."""
+    settings = {
+        "kind": "envoy-gateway",
+        "scheme": "internet-facing",
+        "sourceRanges": ["203.0.113.0/24"],
+        "hostname": "llm.example.com",
+        "tls": {"secret": "tls"},
+        "limits": {"requestsPerMinute": 600},
+    }
+    made = {one.kind: one for one in envoy_gateway.manifests(plans.plan(settings), {"vllm": "api-keys"})}
+    return {
+        kind: Rendered(manifest(one.api_version, kind, dict(one.spec)), ("spec", *EDGE_WRONG[kind][0]), wrong)
+        for kind, one in made.items()
+        for wrong in [EDGE_WRONG[kind][1]]
+    }
+
+
 # One entry for each kind of custom resource, from the pure function that builds it.
 RENDERED: Mapping[str, Rendered] = {
     "ScaledObject": Rendered(scaled_object(), ("spec", "maxReplicaCount"), 0),
     "NodePool": Rendered(node_pool(), ("spec", "disruption", "consolidationPolicy"), "WhenIdle"),
     "EC2NodeClass": Rendered(node_class("inf2.xlarge"), ("spec", "amiSelectorTerms"), []),
     "EC2NodeClass with an instance store": Rendered(node_class("trn1.32xlarge"), ("spec", "instanceStorePolicy"), "x"),
+    **edge(),
 }
 
 
