@@ -87,6 +87,7 @@ class Cluster(pulumi.ComponentResource):
         """Register what the mode calls for; `platform` is what AWS said, where the mode asks it."""
         super().__init__("neuron-serving:index:Cluster", name, {}, opts)
         self.eks_name = None
+        self._is_another_stacks = isinstance(settings, StackCluster)
         self._kubernetes_version = platform.kubernetes_version
         self._network: Network | None = None
         self._node_policies: tuple[str, ...] = ()
@@ -112,8 +113,13 @@ class Cluster(pulumi.ComponentResource):
 
     @property
     def reference(self) -> dict[str, pulumi.Input[str]] | None:
-        """What another stack needs to deploy to this cluster, which names no credential; None where it is not EKS."""
-        return None if self.eks_name is None else {NAME_OUTPUT: self.eks_name, KUBECONFIG_OUTPUT: self.kubeconfig}
+        """What another stack needs to deploy to this cluster, which names no credential.
+
+        None where the cluster is not EKS, or another stack's to export.
+        """
+        if self.eks_name is None or self._is_another_stacks:
+            return None
+        return {NAME_OUTPUT: self.eks_name, KUBECONFIG_OUTPUT: self.kubeconfig}
 
     @property
     def s3_endpoint_id(self) -> pulumi.Output[str] | None:

@@ -69,6 +69,12 @@ def existing_cluster(stack_file: str) -> str | None:
     return cluster.get("name") if cluster.get("mode") == "existing" else None
 
 
+def other_stack(stack_file: str) -> str | None:
+    """The stack, as in organization/project/stack, whose cluster the stack takes."""
+    cluster = _section(stack_file, "neuron-serving:cluster", {})
+    return cluster.get("stack") if cluster.get("mode") == "stack" else None
+
+
 def replies(stack_file: str, zone_ids: Sequence[str] = ("usw2-az1",)) -> Mapping[str, Reply]:
     """What moto cannot answer, by action, so that it fits the text of a stack file in a region with these zones."""
     minors = _kubernetes_versions(stack_file)

@@ -32,6 +32,23 @@ def read_access(kubeconfig: Path) -> Access:
     )
 
 
+def eks_kubeconfig(cluster: str, server: str, authority: str, region: str) -> dict[str, Any]:
+    """The kubeconfig that pulumi-eks gives: it asks the AWS CLI for a token, so the stand-in has to be on PATH."""
+    command = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "aws",
+        "args": ["--region", region, "eks", "get-token", "--cluster-name", cluster, "--output", "json"],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "kubernetes", "cluster": {"server": server, "certificate-authority-data": authority}}],
+        "contexts": [{"name": "aws", "context": {"cluster": "kubernetes", "user": "aws"}}],
+        "current-context": "aws",
+        "users": [{"name": "aws", "user": {"exec": command}}],
+    }
+
+
 def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return next(entry for entry in entries if entry["name"] == name)
 

@@ -9,6 +9,8 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 
+from stand_ins.kubeconfig import eks_kubeconfig
+
 # What the stand-in does with inputs; a program that uses others is told so.
 INPUTS = frozenset(
     {
@@ -121,7 +123,7 @@ class Cluster(pulumi.ComponentResource):
         self._add_ons(cluster)
         kubeconfig = pulumi.Output.all(
             cluster.name, cluster.endpoint, cluster.certificate_authority, cluster.arn
-        ).apply(lambda facts: _kubeconfig(facts[0], facts[1], facts[2]["data"], region=facts[3].split(":")[3]))
+        ).apply(lambda facts: eks_kubeconfig(facts[0], facts[1], facts[2]["data"], region=facts[3].split(":")[3]))
         provider = kubernetes.Provider(f"{name}-eks-k8s", kubeconfig=_json(kubeconfig), opts=self._child())
         self._access_entries(cluster)
         oidc_provider = self._oidc_provider(cluster)
@@ -385,20 +387,3 @@ def _json(value: pulumi.Input[Any]) -> pulumi.Output[str]:
 def _sha1(text: str) -> str:
     """As pulumi-eks names attachments, and as IAM writes thumbprints."""
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _kubeconfig(cluster: str, server: str, authority: str, region: str) -> dict[str, Any]:
-    """The real one's kubeconfig: it asks the AWS CLI for a token, and so the CLI's stand-in has to be on PATH."""
-    command = {
-        "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": "aws",
-        "args": ["--region", region, "eks", "get-token", "--cluster-name", cluster, "--output", "json"],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "kubernetes", "cluster": {"server": server, "certificate-authority-data": authority}}],
-        "contexts": [{"name": "aws", "context": {"cluster": "kubernetes", "user": "aws"}}],
-        "current-context": "aws",
-        "users": [{"name": "aws", "user": {"exec": command}}],
-    }

@@ -12,6 +12,7 @@ from components.lookups.quotas import live_quotas
 from neuron.quota import Bucket
 from stand_ins.account import replies
 from stand_ins.aws_api import AwsStandIn
+from tools import offline
 
 STACK_FILE = """
 config:
@@ -57,3 +58,9 @@ def test_a_pinned_add_on_version_exists_and_one_that_is_not_pinned_is_plainly_ma
 def test_a_quota_is_granted_and_nothing_of_it_is_in_use(account: Aws) -> None:
     quota = live_quotas(account, [INFERENTIA], {})[INFERENTIA]
     assert (quota.vcpus, quota.used_by_others_vcpus) == (128, 0)
+
+
+def test_the_stack_whose_cluster_is_taken_is_looked_for_in_the_state_of_offline_previews() -> None:
+    stack = {"config": {"neuron-serving:cluster": {"mode": "stack", "stack": "acme/neuron-serving/platform"}}}
+    config = offline.standing_in(stack)["config"]
+    assert config["neuron-serving:cluster"]["stack"] == "organization/neuron-serving/platform"
