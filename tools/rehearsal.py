@@ -28,7 +28,7 @@ STACK_FILE = ROOT / "stacks" / f"Pulumi.{STACK}.yaml"
 
 _NEXT = """Real: API server, scheduler, controllers, Pulumi engine and policy pack. Simulated: nodes, chips and vLLM.
 Look:    kubectl --kubeconfig "$(make -s kubeconfig)" get pods --all-namespaces
-Change:  eval "$(make -s env)", edit stacks/Pulumi.local.yaml, pulumi up -s local --policy-pack policy
+Change:  edit stacks/Pulumi.local.yaml, make preview, make up
 End:     make down"""
 
 

@@ -134,6 +134,23 @@ def test_the_program_gets_the_interrupt_and_can_clean_up(host: RunningHost) -> N
     assert host.line() == "cleaned up\n"
 
 
+def test_an_interrupt_before_the_program_begins_leaves_no_traceback_of_imports(tmp_path: Path) -> None:
+    (tmp_path / "pulumi.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
+    program = LANGUAGE_HOST.parent.parent / "program.py"
+    with subprocess.Popen(
+        [sys.executable, str(program)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+    assert (process.returncode, errors) == (-signal.SIGINT, "")
+
+
 def test_cancelling_the_call_ends_the_program_but_not_the_host(host: RunningHost) -> None:
     call, pids = start_sleeping(host)
     call.cancel()

@@ -1,6 +1,7 @@
 """The comment, from events as the CLI writes them."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -77,6 +78,12 @@ def test_a_list_that_forces_a_replacement_is_one_reason() -> None:
     assert "| `subnetIds`: `a, b, c` to `b, c` |" in text
 
 
+def test_of_long_texts_the_part_that_differs_is_shown() -> None:
+    old, new = {"policy": f"{'a' * 500}old{'b' * 500}"}, {"policy": f"{'a' * 500}new{'b' * 500}"}
+    text = comment(step("update", GROUP, old, new))
+    assert re.search(r"- policy: \.\.\.a+oldb+\.\.\. \(1003 characters\)\n\+ policy: \.\.\.a+newb+", text)
+
+
 def test_a_deletion_says_whether_the_object_itself_goes() -> None:
     gone = step("delete", GROUP, {"a": 1})
     gone["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
@@ -147,6 +154,10 @@ def test_faults_of_the_stack_file_are_a_list_and_no_traceback() -> None:
     assert "> - a: found \\[secret\\]\n> - b: found \\<b\\>" in text
 
 
+def test_a_preview_that_ended_early_has_no_diff() -> None:
+    assert "Full diff" not in comment(step("create", STACK, None, {}), diagnostic("error", "no"), exit_code=1)
+
+
 def test_of_a_traceback_the_last_line_stands_out_and_the_rest_is_folded() -> None:
     text = comment(diagnostic("error", "Traceback (most recent call last):\n  File x\nValueError: no"), exit_code=1)
     assert "> [!CAUTION]\n> ValueError: no\n" in text
@@ -167,17 +178,17 @@ def test_a_log_that_a_crash_cut_off_is_read_as_far_as_it_goes() -> None:
 
 
 def test_no_secret_gets_into_the_comment_from_anywhere() -> None:
-    text = comment(
+    events = (
         {"preludeEvent": {"config": {"neuron-serving:hfToken": TOKEN}}},
         step("update", DEPLOYMENT, {"env": [{"name": "A", "value": TOKEN}]}, {"env": [{"name": "A", "value": "b"}]}),
         diagnostic("warning", f"found {TOKEN}"),
-        diagnostic("error", f"found {TOKEN}"),
         policy("no-plaintext-hf-token", "mandatory", f"found {TOKEN}"),
-        exit_code=1,
-        last_lines=(TOKEN,),
     )
-    assert TOKEN not in text
-    assert "[secret]" in text
+    whole = comment(*events, exit_code=255, last_lines=(TOKEN,))
+    assert "- env[0].value: [secret]" in whole
+    ended_early = comment(*events, diagnostic("error", f"found {TOKEN}"), exit_code=1)
+    assert "found \\[secret\\]" in ended_early
+    assert TOKEN not in whole + ended_early
 
 
 def test_a_changed_secret_shows_that_it_changes_and_nothing_else() -> None:

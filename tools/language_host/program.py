@@ -15,6 +15,11 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+# Until there is a program that could clean up, an interrupt ends the process without a traceback of its imports.
+_INTERRUPT_HANDLER = signal.getsignal(signal.SIGINT)
+if _INTERRUPT_HANDLER is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 try:
     import pulumi
     import pulumi.runtime
@@ -109,6 +114,7 @@ def main() -> int:
 
 
 def _main_or_interrupted() -> int:
+    signal.signal(signal.SIGINT, _INTERRUPT_HANDLER)
     try:
         return main()
     except KeyboardInterrupt:

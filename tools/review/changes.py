@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from policy.values import UNKNOWN
@@ -30,7 +31,7 @@ def property_changes(step: Step) -> tuple[PropertyChange, ...]:
     """All properties that differ, those that force a replacement first; all properties of what is new or goes."""
     old, new = _leaves(step.old), _leaves(step.new)
     found = {
-        path: PropertyChange(path, old.get(path), new.get(path), _forces(step, path))
+        path: PropertyChange(path, *_cut(old.get(path), new.get(path)), _forces(step, path))
         for path in dict.fromkeys([*old, *new])
         if old.get(path) != new.get(path)
     }
@@ -67,7 +68,7 @@ def _unseen(step: Step, found: dict[str, PropertyChange]) -> Iterator[PropertyCh
     for path in map(_normal, step.differences):
         if not any(_within(known, path) for known in found):
             old, new = outputs.get(path), inputs.get(path)
-            yield PropertyChange(path, old or "(other)", new or "(other)", _forces(step, path))
+            yield PropertyChange(path, *_cut(old or "(other)", new or "(other)"), _forces(step, path))
 
 
 def _forces(step: Step, path: str) -> bool:
@@ -107,5 +108,19 @@ def _below(path: str, key: str) -> str:
 def _text(value: Any) -> str:
     if value is UNKNOWN:
         return _LATER
-    text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}... ({len(text)} characters)"
+    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value)
+
+
+def _cut(old: str | None, new: str | None) -> tuple[str | None, str | None]:
+    """Two texts, those that are long from shortly before the first difference on."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(old or "", new or "", strict=False))
+    same = sum(1 for _ in alike)
+    return _window(old, same), _window(new, same)
+
+
+def _window(text: str | None, same: int) -> str | None:
+    if text is None or len(text) <= _LONGEST_VALUE:
+        return text
+    start = max(min(same - _LONGEST_VALUE // 3, len(text) - _LONGEST_VALUE), 0)
+    end = start + _LONGEST_VALUE
+    return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''} ({len(text)} characters)"

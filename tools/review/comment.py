@@ -78,7 +78,9 @@ def _ending(preview: Preview, run: Run) -> str:
 
 
 def _differences(preview: Preview) -> list[str]:
-    """For each resource that changes, its properties as lines of a diff."""
+    """For each resource that changes, its properties as lines of a diff; none of a preview that ended early."""
+    if sections.errors(preview):
+        return []
     return ["\n".join(_diff(step)) for step in sections.in_order(preview.steps) if step.changes]
 
 
