@@ -8,7 +8,7 @@ STACK ?= local
 FORMAT ?= text
 
 .DEFAULT_GOAL := help
-.PHONY: help up down preview leftovers kubeconfig env tools test load-test lint bench lock
+.PHONY: help up down preview leftovers kubeconfig env tools test test-long load-test lint bench lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,11 @@ tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothin
 
 # Tests run two at a time, but for those that judge seconds on a control plane.
 test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## all tests, in about fourteen minutes on two cores
-	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not timed"
+	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not timed and not long"
 	@$(VENV)/pytest --quiet -m timed tests/engine
+
+test-long: $(INSTALLED) tools ## the tests that take ten minutes each, in real time
+	@$(VENV)/pytest --quiet -m long tests/engine
 
 load-test: $(LOAD_TEST)/.installed ## load on the model server at URL by PROFILE (concurrency, llmperf, overload), beside the source's
 	@$(LOAD_TEST)/bin/python -m tools.load_test "$(URL)" "$(PROFILE)"

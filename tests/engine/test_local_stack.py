@@ -57,6 +57,26 @@ def test_up_makes_the_deployment_available_and_up_again_changes_nothing(
     assert again.exit_code == 0, again.output
 
 
+def test_an_update_leaves_the_replicas_to_what_scales_the_server(stack: Stack, control_plane: ControlPlane) -> None:
+    stack.values["autoscaler"] = {"kind": "prometheus-adapter", "install": False}
+    stack.values["serving"][0]["autoscaling"] = {"maxReplicas": 2}
+    first = stack.up()
+    assert first.exit_code == 0, first.output
+    api = Api(control_plane.kubeconfig)
+    namespace = stack.values["serving"][0]["namespace"]
+    (deployment,) = api.get(f"/apis/apps/v1/namespaces/{namespace}/deployments")["items"]
+    assert deployment["spec"]["replicas"] == 1
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment['metadata']['name']}"
+    scaled = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": deployment["metadata"]["name"]}}
+    api.apply(path, {**scaled, "spec": {"replicas": 2}})
+    # A change of the Deployment itself, so that it is written and not only compared.
+    stack.values["serving"][0]["longestRequestSeconds"] = 31
+    again = stack.up()
+    assert again.exit_code == 0, again.output
+    assert "1 updated" in again.output
+    assert api.get(path)["spec"]["replicas"] == 2
+
+
 def test_the_pack_refuses_all_four_faults_at_once_and_repeats_no_token(
     stack: Stack, control_plane: ControlPlane
 ) -> None:
