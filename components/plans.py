@@ -187,7 +187,7 @@ def _scaling(serving: ServingSettings, model: Model, rollout: Rollout) -> Scalin
         stated.max_replicas,
         model,
         rollout.drain,
-        stated.time_to_first_token_seconds,
+        serving.first_token_slo_seconds,
         tuple(Schedule(one.start, one.end, one.time_zone, one.replicas) for one in stated.schedule),
     )
 

@@ -12,8 +12,6 @@ from neuron.model import Model
 from neuron.rollout import Drain
 from neuron.startup import IMAGE_PULL_SECONDS, start_up
 
-# (src) the threshold of the alert VLLMHighTTFT.
-TIME_TO_FIRST_TOKEN_TARGET_SECONDS = 1.0
 TIME_TO_FIRST_TOKEN_QUANTILE = 0.95
 # (src) a target of 2 waiting requests for 4 that are served: a new one waits half a request's time for its turn.
 SERVED_PER_WAITING = 2
@@ -95,7 +93,7 @@ def derive_scaling(
     maximum: int,
     model: Model,
     drain: Drain,
-    first_token_target_seconds: float = TIME_TO_FIRST_TOKEN_TARGET_SECONDS,
+    first_token_target_seconds: float = metrics.DEFAULT_FIRST_TOKEN_SLO_SECONDS,
     schedule: tuple[Schedule, ...] = (),
 ) -> Scaling:
     """Derive it; ImpossibleInputError for bounds that are none."""

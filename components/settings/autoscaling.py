@@ -6,7 +6,6 @@ from pydantic import Field
 
 from components.addresses import PROMETHEUS_URL
 from components.settings.shapes import CronTime, HttpUrl, Section, TimeZone
-from neuron.scaling import TIME_TO_FIRST_TOKEN_TARGET_SECONDS
 
 
 class AutoscalerSettings(Section):
@@ -32,9 +31,8 @@ class ScheduleSettings(Section):
 class AutoscalingSettings(Section):
     """How far a model server scales from its `replicas`, which are then the fewest; the rest is derived.
 
-    It scales on its queue, on requests being served, and on the 95th percentile of the time to first token.
+    It scales on its queue, on requests being served, and on the time to first token (`firstTokenSloSeconds`).
     """
 
     max_replicas: int = Field(ge=1)
-    time_to_first_token_seconds: float = Field(default=TIME_TO_FIRST_TOKEN_TARGET_SECONDS, gt=0)
     schedule: tuple[ScheduleSettings, ...] = Field(default=(), strict=False)

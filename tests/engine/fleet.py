@@ -22,10 +22,14 @@ _PROMPT = {"prompt": "a few words", "max_tokens": 51}
 
 
 class Fleet:
-    """Up to as many servers as `ports`; `replicas` says how many run, `clients` how many requests are always on."""
+    """Up to as many servers as `ports`; `replicas` says how many run, `clients` how many requests are always on.
+
+    Without `answers` none listens, whatever the pods say.
+    """
 
     def __init__(self, settings: Settings, ports: Sequence[int], replicas: Callable[[], int]) -> None:
         self.clients = 0
+        self.answers = True
         self._settings = settings
         self._ports = ports
         self._replicas = replicas
@@ -47,7 +51,8 @@ class Fleet:
         async with aiohttp.ClientSession() as session:
             tasks: list[asyncio.Task[None]] = []
             while not self._stop.is_set():
-                await self._follow(await asyncio.to_thread(self._replicas))
+                replicas = await asyncio.to_thread(self._replicas)
+                await self._follow(replicas if self.answers else 0)
                 while len(tasks) < self.clients:
                     tasks.append(asyncio.create_task(self._client(session)))
                 while len(tasks) > self.clients:

@@ -1,10 +1,12 @@
 """Prometheus, KEDA and the HorizontalPodAutoscaler controller, all real, before servers under load.
 
-Load, scraping and the controller's period of 15 s are in real time; the scale-down window and period are those of the
-product divided by WINDOW_FACTOR. Pods start as fast as the control plane simulates them.
+Load, scraping and the controller's period of 15 s are in real time. The scale-down window and period, and the durations
+of alerts, are those of the product divided by WINDOW_FACTOR. Pods start as fast as the control plane simulates them.
 """
 
+import json
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +16,8 @@ import pytest
 import yaml
 
 from components.autoscaling import ScalerPlan, scaled_object_spec
+from components.monitoring.observed import ObservedServer
+from components.monitoring.rules import rule_groups
 from components.settings.autoscaling import AutoscalerSettings
 from neuron.images import IMAGE_LINES
 from neuron.instances import CHIP_RESOURCE
@@ -38,6 +42,7 @@ CLIENTS, REACTION_SECONDS = 32, 25
 CONTROLLER_SECONDS = 15
 WINDOW_FACTOR = 25
 PATIENCE_SECONDS = 60
+ABSENT_ALERT = "VLLMScalerMetricAbsent"
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,13 @@ class Stage:
         conditions = {one["type"]: one["status"] for one in scaled.get("status", {}).get("conditions", [])}
         return str(conditions.get(kind))
 
+    def firing_alerts(self) -> set[str]:
+        """What Prometheus would send to somebody."""
+        url = f"http://{LOOPBACK}:{self.prometheus_port}/api/v1/alerts"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            alerts = json.load(answer)["data"]["alerts"]
+        return {one["labels"]["alertname"] for one in alerts if one["state"] == "firing"}
+
     def pending(self) -> list[Object]:
         pods = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
         return [pod for pod in pods if pod["status"]["phase"] == "Pending"]
@@ -101,13 +113,28 @@ def write_prometheus_configuration(directory: Path, ports: list[int]) -> Path:
         {"targets": [f"{LOOPBACK}:{port}"], "labels": {**labels, "pod": f"{NAME}-{number}"}}
         for number, port in enumerate(ports)
     ]
+    rules = directory / "rules.yaml"
+    rules.write_text(yaml.safe_dump({"groups": alert_groups()}))
     configuration = {
+        "rule_files": [str(rules)],
         "global": {"scrape_interval": f"{SCRAPE_INTERVAL_SECONDS}s"},
         "scrape_configs": [{"job_name": "vllm", "static_configs": targets}],
     }
     file = directory / "prometheus.yaml"
     file.write_text(yaml.safe_dump(configuration))
     return file
+
+
+def alert_groups() -> list[Object]:
+    """The rules of the observability layer, evaluated every second and with their durations divided as the windows."""
+    server = ObservedServer(NAME, NAMESPACE, 4, 1.0, pod_usd_per_hour=None, publishes=True)
+    groups = rule_groups([server], "runbook")
+    for group in groups:
+        group["interval"] = "1s"
+        for rule in group["rules"]:
+            if "for" in rule:
+                rule["for"] = f"{round(int(rule['for'].removesuffix('s')) / WINDOW_FACTOR)}s"
+    return groups
 
 
 def deployment() -> Object:
@@ -200,13 +227,17 @@ def test_a_backlog_brings_replicas_that_stay_survive_a_blind_scaler_and_go_when_
         # Under load, for longer than the window and two looks of the controller.
         running_stage.stays(MAXIMUM, 2 * CONTROLLER_SECONDS)
 
-        # Blind, the scaler holds what there is, though the load is gone.
-        running_stage.prometheus.close()
+        # Series that vanish are no empty queue: the alert says so, and the scaler holds what there is.
         running_stage.fleet.clients = 0
+        running_stage.fleet.answers = False
+        wait_until(lambda: ABSENT_ALERT in running_stage.firing_alerts(), PATIENCE_SECONDS)
         wait_until(lambda: running_stage.condition("Fallback") == "True", 2 * PATIENCE_SECONDS)
+        # Nor does it see anything without Prometheus.
+        running_stage.prometheus.close()
         running_stage.stays(MAXIMUM, 2 * CONTROLLER_SECONDS)
 
         # It sees again that nobody waits.
+        running_stage.fleet.answers = True
         running_stage.start_prometheus()
         wait_until(lambda: running_stage.replicas == 1, 2 * PATIENCE_SECONDS)
 
