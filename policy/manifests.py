@@ -10,8 +10,6 @@ _TYPE_PREFIX = "kubernetes:"
 _PATCH = "Patch"
 _LIST = "List"
 _DEFAULT_NAMESPACE = "default"
-# Where the provider keeps what the program stated beside what the API server made of it.
-_STATED = "__inputs"
 
 # Namespace, kind and name: what a reference inside Kubernetes points at.
 ObjectKey = tuple[str, str, str]
@@ -63,6 +61,17 @@ class Manifest:
         node = self.node.at("metadata", field)
         return f"unknown {field} of {self.urn}" if node.is_unknown() else node.text() or default
 
+    def states(self, *path: str) -> bool:
+        """Whether the program states that field, which the API server may also have filled in.
+
+        After an update the engine tells only what the object is; server-side apply keeps whose fields are whose.
+        """
+        entries = self.node.at("metadata", "managedFields").quiet().elements()
+        applied = [entry.at("fieldsV1") for entry in entries if entry.at("operation").text() == "Apply"]
+        if not applied:
+            return self.node.at(*path).is_present()
+        return any(not fields.at(*(f"f:{step}" for step in path)).is_absent() for fields in applied)
+
     def is_a(self, group: str, kind: str) -> bool:
         """Whether the object is of that API group and kind, in whatever version."""
         return (self.group, self.kind) == (group, kind)
@@ -75,12 +84,6 @@ Subject = Manifest | Resource
 def manifests(resource: Resource) -> Iterator[Manifest]:
     """The objects in a resource: one, the members of a List, or none if it is no Kubernetes object."""
     return _manifests(resource, resource.props)
-
-
-def stated_manifests(resource: Resource) -> Iterator[Manifest]:
-    """The same, without what the API server has filled in, as far as the resource still tells."""
-    stated = resource.props.at(_STATED).quiet()
-    return _manifests(resource, resource.props.at(_STATED) if stated.is_present() else resource.props)
 
 
 def _manifests(resource: Resource, node: Node) -> Iterator[Manifest]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pulumi_policy import Severity
 
 from policy.autoscalers import autoscalers
-from policy.manifests import ObjectKey, stated_manifests
+from policy.manifests import ObjectKey, manifests
 from policy.resources import Resource, Stack
 from policy.rule import Rule, Violation
 
@@ -23,10 +23,10 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
         if _ignores_replicas(resource):
             continue
         # The API server fills in replicas, and the autoscaler changes them: only what was stated counts.
-        for manifest in stated_manifests(resource):
+        for manifest in manifests(resource):
             replicas = manifest.node.at("spec", "replicas")
             scaler = scalers.get(manifest.key) if not replicas.is_absent() else None
-            if scaler and replicas.is_present():
+            if scaler and replicas.is_present() and manifest.states("spec", "replicas"):
                 yield Violation(
                     what=f"spec.replicas is set to {replicas.integer()}, and {scaler} sets it too",
                     where=f"{manifest} (spec.replicas)",

@@ -160,10 +160,15 @@ def test_ignoring_something_else_does_not_help(path: str) -> None:
 
 
 def test_what_the_api_server_filled_in_was_not_stated() -> None:
-    outputs = dict(STATING.props) | {"__inputs": SERVING.props}
-    assert judge_stack(OWNS, Given(DEPLOYMENT_TYPE, outputs, "server"), hpa(CPU)).passed
-    outputs = dict(SERVING.props) | {"__inputs": STATING.props}
-    assert judge_stack(OWNS, Given(DEPLOYMENT_TYPE, outputs, "server"), hpa(CPU)).violations
+    def after_an_update(applied: dict[str, Any]) -> Given:
+        """The Deployment as it is, with the fields that the program applied."""
+        update = {"manager": "kube-controller-manager", "operation": "Update", "fieldsV1": {"f:status": {}}}
+        apply = {"manager": "pulumi-kubernetes-1a2b", "operation": "Apply", "fieldsV1": {"f:spec": applied}}
+        props = with_value(STATING.props, ("metadata", "managedFields"), [update, apply])
+        return Given(DEPLOYMENT_TYPE, props, "server")
+
+    assert judge_stack(OWNS, after_an_update({"f:template": {}}), hpa(CPU)).passed
+    assert judge_stack(OWNS, after_an_update({"f:template": {}, "f:replicas": {}}), hpa(CPU)).violations
 
 
 def test_another_namespace_kind_or_name_is_another_target() -> None:
