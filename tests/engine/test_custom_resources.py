@@ -8,6 +8,8 @@ import pytest
 
 from components.autoscaling import ScalerPlan, scaled_object_spec
 from components.edges import envoy_gateway
+from components.monitoring.rules import rule_groups
+from components.monitoring.scraping import chip_monitor_spec, server_monitor_spec
 from components.node_pool import node_class_spec, node_pool_spec
 from components.nodegroup import Placement
 from components.platform import NodeGroupPlan
@@ -19,6 +21,7 @@ from neuron.instances import instance_type
 from neuron.rollout import derive_drain
 from neuron.scaling import Schedule, derive_scaling
 from tests.edge import plans
+from tests.monitoring.promtool import RUNBOOK, TINYLLAMA
 from tests.unit.builders import model
 from tools.control_plane import ControlPlane
 from tools.control_plane.api import Api, ApiError
@@ -103,8 +106,25 @@ def edge() -> dict[str, Rendered]:
     }
 
 
+def monitoring(kind: str, spec: Object) -> Object:
+    return manifest("monitoring.coreos.com/v1", kind, spec)
+
+
 # One entry for each kind of custom resource, from the pure function that builds it.
 RENDERED: Mapping[str, Rendered] = {
+    "PodMonitor of servers": Rendered(
+        monitoring("PodMonitor", server_monitor_spec([TINYLLAMA])),
+        ("spec", "podMetricsEndpoints", 0, "interval"),
+        "soon",
+    ),
+    "PodMonitor of chips": Rendered(
+        monitoring("PodMonitor", chip_monitor_spec("monitoring")), ("spec", "podMetricsEndpoints", 0, "port"), 8000
+    ),
+    "PrometheusRule": Rendered(
+        monitoring("PrometheusRule", {"groups": rule_groups([TINYLLAMA], RUNBOOK)}),
+        ("spec", "groups", 1, "rules", 0, "for"),
+        "a minute",
+    ),
     "ScaledObject": Rendered(scaled_object(), ("spec", "maxReplicaCount"), 0),
     "NodePool": Rendered(node_pool(), ("spec", "disruption", "consolidationPolicy"), "WhenIdle"),
     "EC2NodeClass": Rendered(node_class("inf2.xlarge"), ("spec", "amiSelectorTerms"), []),
