@@ -29,4 +29,5 @@ def _server(path: str, serving: ServingSettings, settings: Settings) -> Iterator
     for number, one in enumerate(stated.schedule):
         if not serving.replicas < one.replicas <= stated.max_replicas:
             allowed = f"more than replicas ({serving.replicas}), up to maxReplicas ({stated.max_replicas})"
-            yield Fault(f"{path}.schedule[{number}].replicas", str(one.replicas), allowed, "correct the value")
+            fix = f"set it to {stated.max_replicas}, or raise maxReplicas"
+            yield Fault(f"{path}.schedule[{number}].replicas", str(one.replicas), allowed, fix)

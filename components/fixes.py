@@ -46,7 +46,7 @@ def fix_value(detail: ErrorDetails) -> str:
 
 def fix_choice(found: object, allowed: Iterable[str]) -> str:
     """The fix of a value that is none of a few: the one that looks like it, if one does."""
-    matches = get_close_matches(str(found), list(allowed), 1)
+    matches = get_close_matches(found, list(allowed), 1) if isinstance(found, str) else []
     return f"set {matches[0]}" if matches else "set one of these"
 
 

@@ -100,4 +100,5 @@ def test_a_stack_that_does_not_exist_is_refused_with_those_that_do(
     monkeypatch.setattr("sys.argv", ["preview", stack])
     assert preview.main() == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {found}; the stacks are inf2-prod, local, ")
+    stacks = sorted(file.stem.removeprefix("Pulumi.") for file in (ROOT / "stacks").glob("Pulumi.*.yaml"))
+    assert line.startswith(f"error: {found}; the stacks are {', '.join(stacks)}")

@@ -50,12 +50,12 @@ def test_a_rollout_never_counts_on_a_slot_that_the_scaler_may_fill() -> None:
         ),
         (
             {"autoscaler": {"kind": ["keda", "prometheus-adapter"]}},
-            "autoscaler.kind: found a list; allowed: 'keda' or 'prometheus-adapter'; fix: correct the value",
+            "autoscaler.kind: found a list; allowed: 'keda' or 'prometheus-adapter'; fix: set one of these",
         ),
         (
             {"autoscaler": {"prometheusUrl": "prometheus"}},
             'autoscaler.prometheusUrl: found "prometheus"; allowed: a scheme, a host and a port, such as '
-            "http://prometheus.example:9090; fix: correct the value",
+            "http://prometheus.example:9090; fix: write it in that form",
         ),
         (
             {"autoscaler": {}, "serving.0.replicas": 2, "serving.0.autoscaling": {"maxReplicas": 1}},
@@ -76,7 +76,7 @@ def test_a_rollout_never_counts_on_a_slot_that_the_scaler_may_fill() -> None:
                 },
             },
             "serving[0].autoscaling.schedule[0].replicas: found 3; allowed: more than replicas (1), up to maxReplicas "
-            "(2); fix: correct the value",
+            "(2); fix: set it to 2, or raise maxReplicas",
         ),
         (
             {
