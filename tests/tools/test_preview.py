@@ -15,6 +15,10 @@ from tools.versions import ROOT
 # Writes an event log as the CLI does, and waits for an interrupt where the stack is called workshop.
 PULUMI = f"""#!{sys.executable}
 import json, signal, sys
+def cancel(*_):
+    print("cancelled", flush=True)
+    sys.exit(1)
+signal.signal(signal.SIGINT, cancel)
 print("previewing", flush=True)
 arguments = sys.argv[1:]
 if "--event-log" in arguments:
@@ -24,11 +28,7 @@ if "--event-log" in arguments:
         print(json.dumps({{"resourcePreEvent": {{"metadata": metadata}}}}), file=log)
         print(json.dumps({{"summaryEvent": {{"resourceChanges": {{"create": 1}}}}}}), file=log)
 if "workshop" in arguments:
-    try:
-        signal.pause()
-    except KeyboardInterrupt:
-        print("cancelled", flush=True)
-        sys.exit(1)
+    signal.pause()
 sys.exit(4 if "--expect-no-changes" in arguments else 0)
 """
 Start = Callable[..., subprocess.Popen[str]]
