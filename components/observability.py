@@ -84,7 +84,10 @@ class Observability(pulumi.ComponentResource):
             GRAFANA_SECRET,
             metadata={"name": GRAFANA_SECRET, "namespace": self._namespace},
             string_data=pulumi.Output.secret(data),
-            opts=pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(ignore_changes=["stringData"])),
+            # Both: the provider keeps what was given as stringData under data.
+            opts=pulumi.ResourceOptions.merge(
+                self._child, pulumi.ResourceOptions(ignore_changes=["data", "stringData"])
+            ),
         )
 
     def _grant_remote_write(self, workspace_arn: str) -> list[pulumi.Resource]:
