@@ -64,10 +64,15 @@ class Manifest:
     def states(self, *path: str) -> bool:
         """Whether the program states that field, which the API server may also have filled in.
 
-        After an update the engine tells only what the object is; server-side apply keeps whose fields are whose.
+        After an update the engine tells only what the object is; server-side apply keeps whose fields are whose. What
+        came through a subresource is a controller's.
         """
         entries = self.node.at("metadata", "managedFields").quiet().elements()
-        applied = [entry.at("fieldsV1") for entry in entries if entry.at("operation").text() == "Apply"]
+        applied = [
+            entry.at("fieldsV1")
+            for entry in entries
+            if entry.at("operation").text() == "Apply" and entry.at("subresource").is_absent()
+        ]
         if not applied:
             return self.node.at(*path).is_present()
         return any(not fields.at(*(f"f:{step}" for step in path)).is_absent() for fields in applied)

@@ -67,8 +67,9 @@ def test_an_update_leaves_the_replicas_to_what_scales_the_server(stack: Stack, c
     (deployment,) = api.get(f"/apis/apps/v1/namespaces/{namespace}/deployments")["items"]
     assert deployment["spec"]["replicas"] == 1
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment['metadata']['name']}"
-    scaled = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": deployment["metadata"]["name"]}}
-    api.apply(path, {**scaled, "spec": {"replicas": 2}})
+    # As a scaler does it.
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": deployment["metadata"]["name"]}}
+    api.apply(f"{path}/scale", {**scale, "spec": {"replicas": 2}})
     # A change of the Deployment itself, so that it is written and not only compared.
     stack.values["serving"][0]["longestRequestSeconds"] = 31
     again = stack.up()

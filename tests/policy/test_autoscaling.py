@@ -163,8 +163,9 @@ def test_what_the_api_server_filled_in_was_not_stated() -> None:
     def after_an_update(applied: dict[str, Any]) -> Given:
         """The Deployment as it is, with the fields that the program applied."""
         update = {"manager": "kube-controller-manager", "operation": "Update", "fieldsV1": {"f:status": {}}}
+        scaled = {"operation": "Apply", "subresource": "scale", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
         apply = {"manager": "pulumi-kubernetes-1a2b", "operation": "Apply", "fieldsV1": {"f:spec": applied}}
-        props = with_value(STATING.props, ("metadata", "managedFields"), [update, apply])
+        props = with_value(STATING.props, ("metadata", "managedFields"), [update, scaled, apply])
         return Given(DEPLOYMENT_TYPE, props, "server")
 
     assert judge_stack(OWNS, after_an_update({"f:template": {}}), hpa(CPU)).passed
