@@ -35,12 +35,16 @@ tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothin
 	@$(VENV)/python -m tools.toolchain
 
 # Tests run two at a time, but for those that judge seconds on a control plane.
-test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## all tests, in about fourteen minutes on two cores
-	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not timed and not long"
-	@$(VENV)/pytest --quiet -m timed tests/engine
+RUN_TESTS = $(VENV)/pytest --quiet
+BESIDE = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-test-long: $(INSTALLED) tools ## the tests that take ten minutes each, in real time
-	@$(VENV)/pytest --quiet -m long tests/engine
+test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## the tests, in about fourteen minutes on two cores
+	@$(RUN_TESTS) $(BESIDE) -m "not timed and not long"
+	@$(RUN_TESTS) -m "timed and not long" tests/engine
+
+test-long: $(INSTALLED) tools ## the other tests, in about twenty: whole AWS stacks, pull requests, replayed rollouts, real minutes
+	@$(RUN_TESTS) $(BESIDE) -m "long and not timed" tests/engine
+	@$(RUN_TESTS) -m "long and timed" tests/engine
 
 load-test: $(LOAD_TEST)/.installed ## load on the model server at URL by PROFILE (concurrency, llmperf, overload), beside the source's
 	@$(LOAD_TEST)/bin/python -m tools.load_test "$(URL)" "$(PROFILE)"

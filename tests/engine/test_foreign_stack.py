@@ -22,7 +22,7 @@ from tools.environment import pulumi_environment
 from tools.versions import ROOT
 
 # The first run on a machine builds the tools.
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 COMMAND_SECONDS = 180
 # A text "later:X" in a manifest is what only the update knows.

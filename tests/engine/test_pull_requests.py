@@ -17,6 +17,8 @@ from tools.environment import pulumi_environment
 from tools.review.comment import LONGEST_BYTES, Run, render
 from tools.review.events import parse
 
+pytestmark = pytest.mark.long
+
 PULL_REQUESTS = Path(__file__).parent / "pull_requests"
 GOLDEN = Path(__file__).parent / "golden"
 STACK_FILE = "Pulumi.demo.yaml"
