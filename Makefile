@@ -34,17 +34,13 @@ env: $(INSTALLED) ## export lines: eval "$(make -s env)" puts this checkout's to
 tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothing is there)
 	@$(VENV)/python -m tools.toolchain
 
-# Tests run two at a time, but for those that judge seconds on a control plane.
-RUN_TESTS = $(VENV)/pytest --quiet
-BESIDE = --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# The engine tests measure time on real control planes: they run alone. The others go two at a time.
+test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## the tests, in about fifteen minutes on two cores
+	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --ignore tests/engine
+	@$(VENV)/pytest --quiet -m "not long" tests/engine
 
-test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## the tests, in about fourteen minutes on two cores
-	@$(RUN_TESTS) $(BESIDE) -m "not timed and not long"
-	@$(RUN_TESTS) -m "timed and not long" tests/engine
-
-test-long: $(INSTALLED) tools ## the other tests, in about twenty: whole AWS stacks, pull requests, replayed rollouts, real minutes
-	@$(RUN_TESTS) $(BESIDE) -m "long and not timed" tests/engine
-	@$(RUN_TESTS) -m "long and timed" tests/engine
+test-long: $(INSTALLED) tools ## the other tests, in about half an hour: whole AWS stacks, pull requests, replayed rollouts
+	@$(VENV)/pytest --quiet -m long tests/engine
 
 load-test: $(LOAD_TEST)/.installed ## load on the model server at URL by PROFILE (concurrency, llmperf, overload), beside the source's
 	@$(LOAD_TEST)/bin/python -m tools.load_test "$(URL)" "$(PROFILE)"

@@ -206,7 +206,6 @@ def has_metrics(api: Api) -> bool:
     return conditions.get("ScalingActive") == "True"
 
 
-@pytest.mark.timed
 def test_a_backlog_brings_replicas_that_stay_survive_a_blind_scaler_and_go_when_they_are_not_needed(
     tmp_path: Path,
 ) -> None:

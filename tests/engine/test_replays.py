@@ -24,7 +24,7 @@ from tools.control_plane.api import ApiError
 from tools.control_plane.configure import configure_nodes
 from tools.control_plane.nodes import Object
 
-pytestmark = [pytest.mark.long, pytest.mark.timed]
+pytestmark = pytest.mark.long
 
 TIME_FACTOR = 10.0
 GROUPS = node_groups({"trn1.2xlarge": 1, "inf2.xlarge": 3})

@@ -17,8 +17,6 @@ from tests.engine.traffic import traffic
 from tools.control_plane import ControlPlane
 from tools.control_plane.api import Api
 
-pytestmark = pytest.mark.timed
-
 TIME_FACTOR = 20.0
 # Takes the derived strategy out of the Deployment, and the deadline down to what a test can wait for.
 KUBERNETES_DEFAULTS = """

@@ -13,8 +13,6 @@ from tools.control_plane.configure import is_ready
 from tools.control_plane.nodes import Object
 from tools.control_plane.stages import PREPARING_AT, READY_AT, SERVING_AT, STARTED_AT, timeline
 
-pytestmark = pytest.mark.timed
-
 TIME_FACTOR = 20
 # How late kwok and the API server may be on a busy machine, in seconds on the clock.
 TOLERANCE_SECONDS = 1.0
