@@ -22,6 +22,7 @@ RIGHTS = {
     ("deploy", "up"): {"id-token"},
     ("drift", "drift"): {"id-token", "issues"},
     ("test", "test"): set[str](),
+    ("test-long", "test-long"): set[str](),
 }
 
 
