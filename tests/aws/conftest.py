@@ -53,8 +53,14 @@ def account(environment: None) -> Aws:  # noqa: ARG001 - where boto3 looks
 
 
 @pytest.fixture
-def stand_in(server: AwsStandIn, environment: None) -> AwsStandIn:  # noqa: ARG001 - where boto3 looks
+def stand_in(
+    server: AwsStandIn,
+    environment: None,  # noqa: ARG001 - where boto3 looks
+    monkeypatch: pytest.MonkeyPatch,
+) -> AwsStandIn:
     """The server without replies and counts of earlier tests, in an account without capacity reservations."""
+    # Tests of other folders, run earlier in this process, have servers of their own.
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     server.reset()
     server.reply("DescribeCapacityReservations", NO_RESERVATIONS)
     return server
