@@ -1,8 +1,10 @@
 """Runs the program under Pulumi's mocks and gives what it registered, as the engine would see it."""
 
+import asyncio
 import json
 import runpy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,18 @@ def stack_values(stack: str) -> dict[str, Any]:
     return {key.removeprefix(f"{PROJECT}:"): value for key, value in document["config"].items()}
 
 
+@contextmanager
+def own_event_loop() -> Iterator[None]:
+    """A current event loop for Pulumi's mocks, which make none: an asyncio.run before them in the process left none."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
 @pytest.fixture
 def local_stack(tmp_path: Path) -> dict[str, Any]:
     """The values of the stack file `local`, with a kubeconfig that exists."""
@@ -120,8 +134,9 @@ def run_program() -> Callable[..., Recorder]:
         if token is not None:
             secret[f"{PROJECT}:hfToken"] = token
         pulumi.runtime.set_all_config({**configuration, **secret}, list(secret))
-        mocks.set_mocks(recorder, project=PROJECT, stack="local")
-        pulumi.runtime.test(run_main)()  # type: ignore[no-untyped-call]
+        with own_event_loop():
+            mocks.set_mocks(recorder, project=PROJECT, stack="local")
+            pulumi.runtime.test(run_main)()  # type: ignore[no-untyped-call]
         assert not recorder.refused_chart_values()
         return recorder
 
