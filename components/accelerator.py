@@ -7,8 +7,10 @@ import pulumi_kubernetes as kubernetes
 
 from components.charts import install
 from components.cluster import Cluster
+from components.dependencies import needed
 from components.plans import AcceleratorPlan
 from components.pod_identity import grant
+from components.statements import Statement, allow
 
 NAMESPACE = "kube-system"
 # Of the chart's node problem detector (Neuron documentation, "Permissions for Neuron Node Problem Detector").
@@ -32,13 +34,13 @@ class Accelerator(pulumi.ComponentResource):
     def __init__(self, plan: AcceleratorPlan, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
         """Register the chart, after the nodes that `opts` says it depends on: their plugins are waited for."""
         super().__init__("neuron-serving:index:Accelerator", "accelerator", {}, opts)
-        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
+        after = needed(opts)
         recovers = plan.settings.node_problem_detector == "recover" and cluster.eks_name is not None
-        role = self._recovery_role(cluster.eks_name or "", needed) if recovers else []
+        role = self._recovery_role(cluster.eks_name or "", after) if recovers else []
         detects = plan.settings.node_problem_detector != "none"
         namespace = [self._detector_namespace(cluster.provider)] if detects else []
         child = pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=[*role, *namespace])
-        install("neuron", NAMESPACE, chart_values(plan), plan.charts, pulumi.ResourceOptions.merge(child, needed))
+        install("neuron", NAMESPACE, chart_values(plan), plan.charts, pulumi.ResourceOptions.merge(child, after))
         self.register_outputs({})
 
     def _detector_namespace(self, provider: kubernetes.Provider) -> pulumi.Resource:
@@ -49,14 +51,14 @@ class Accelerator(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, provider=provider),
         )
 
-    def _recovery_role(self, eks_name: pulumi.Input[str], needed: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+    def _recovery_role(self, eks_name: pulumi.Input[str], after: pulumi.ResourceOptions) -> list[pulumi.Resource]:
         """The role with which broken nodes are replaced; a pod gets it when it starts, so it comes before the chart.
 
-        The association names the cluster by a plain name: that there is one by then, only `needed` says.
+        The association names the cluster by a plain name: that there is one by then, only `after` says.
         """
         allowed = pulumi.Output.from_input(eks_name).apply(recovery_statements)
         return grant(
-            "neuron-node-recovery", eks_name, DETECTOR_NAMESPACE, DETECTOR_SERVICE_ACCOUNT, [allowed], self, needed
+            "neuron-node-recovery", eks_name, DETECTOR_NAMESPACE, DETECTOR_SERVICE_ACCOUNT, [allowed], self, after
         )
 
 
@@ -93,26 +95,14 @@ def _memory_limit(memory: str) -> dict[str, Any]:
     return {"limits": {"memory": memory}}
 
 
-def recovery_statements(eks_name: str) -> list[dict[str, object]]:
+def recovery_statements(eks_name: str) -> list[Statement]:
     """What the node recovery may do: mark instances of this cluster's groups unhealthy, and report."""
+    # EKS tags the Auto Scaling groups of managed node groups so.
+    of_the_cluster = {"StringEquals": {"aws:ResourceTag/eks:cluster-name": eks_name}}
+    its_metrics = {"StringEquals": {"cloudwatch:namespace": DETECTOR_METRICS}}
     return [
-        {
-            "Effect": "Allow",
-            "Action": ["autoscaling:SetInstanceHealth"],
-            "Resource": "*",
-            # EKS tags the Auto Scaling groups of managed node groups so.
-            "Condition": {"StringEquals": {"aws:ResourceTag/eks:cluster-name": eks_name}},
-        },
+        allow(["autoscaling:SetInstanceHealth"], condition=of_the_cluster),
         # Neither action takes a resource to narrow it.
-        {
-            "Effect": "Allow",
-            "Action": ["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"],
-            "Resource": "*",
-        },
-        {
-            "Effect": "Allow",
-            "Action": ["cloudwatch:PutMetricData"],
-            "Resource": "*",
-            "Condition": {"StringEquals": {"cloudwatch:namespace": DETECTOR_METRICS}},
-        },
+        allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"]),
+        allow(["cloudwatch:PutMetricData"], condition=its_metrics),
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from components.dependencies import needed
 from components.roles import CNI_POLICY, pod_role
 from components.tags import stack_tags
 
@@ -68,7 +69,6 @@ class Addons(pulumi.ComponentResource):
     ) -> None:
         """Register the add-ons, each with the role of its service account where it has one."""
         super().__init__("neuron-serving:index:Addons", name, {}, opts)
-        depends_on = opts.depends_on if opts else None
         for addon, version in versions.items():
             associations, policies = self._identity(addon)
             configuration = ADDONS[addon].configuration
@@ -84,8 +84,7 @@ class Addons(pulumi.ComponentResource):
                 resolve_conflicts_on_update="PRESERVE",
                 tags=stack_tags(addon),
                 opts=pulumi.ResourceOptions.merge(
-                    pulumi.ResourceOptions(parent=self, depends_on=policies),
-                    pulumi.ResourceOptions(depends_on=depends_on),
+                    pulumi.ResourceOptions(parent=self, depends_on=policies), needed(opts)
                 ),
             )
         self.register_outputs({})

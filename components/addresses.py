@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 MONITORING_NAMESPACE = "monitoring"
 KEDA_NAMESPACE = "keda"
+ADAPTER_NAMESPACE = "prometheus-adapter"
 KARPENTER_NAMESPACE = "kube-system"
 ENVOY_GATEWAY_NAMESPACE = "envoy-gateway-system"
 INGRESS_NGINX_NAMESPACE = "ingress-nginx"

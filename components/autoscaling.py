@@ -7,11 +7,12 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.addresses import KEDA_NAMESPACE, MONITORING_NAMESPACE
+from components.addresses import ADAPTER_NAMESPACE, KEDA_NAMESPACE
 from components.charts import install
+from components.dependencies import needed
 from components.settings.autoscaling import AutoscalerSettings
 from components.settings.charts import ChartsSettings
-from neuron.metrics import SERVER_LABEL, of_server
+from neuron.metrics import SERVER_LABEL, WAITING, of_server
 from neuron.scaling import SIGNALS, Scaling, Schedule, Signal, Target
 
 POLLING_SECONDS = 15
@@ -43,16 +44,18 @@ class Autoscaler(pulumi.ComponentResource):
     def __init__(
         self, plan: AutoscalerPlan, provider: kubernetes.Provider, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """Register the chart in the namespace that it is known by."""
+        """Register the chart in a namespace of its own, under the name that it is known by."""
         super().__init__("neuron-serving:index:Autoscaler", "autoscaler", {}, opts)
-        child = pulumi.ResourceOptions(parent=self, provider=provider)
-        if plan.settings.kind == "keda":
-            namespace = kubernetes.core.v1.Namespace(KEDA_NAMESPACE, metadata={"name": KEDA_NAMESPACE}, opts=child)
-            needed = pulumi.ResourceOptions(depends_on=[namespace])
-            install("keda", KEDA_NAMESPACE, keda_values(), plan.charts, pulumi.ResourceOptions.merge(child, needed))
-        else:
-            values = adapter_values(plan.settings.prometheus_url)
-            install("prometheus-adapter", MONITORING_NAMESPACE, values, plan.charts, child)
+        settings = plan.settings
+        name, values = (
+            (KEDA_NAMESPACE, keda_values())
+            if settings.kind == "keda"
+            else (ADAPTER_NAMESPACE, adapter_values(settings.prometheus_url))
+        )
+        child = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self, provider=provider), needed(opts))
+        namespace = kubernetes.core.v1.Namespace(name, metadata={"name": name}, opts=child)
+        in_namespace = pulumi.ResourceOptions(depends_on=[namespace])
+        install(settings.kind, name, values, plan.charts, pulumi.ResourceOptions.merge(child, in_namespace))
         self.register_outputs({})
 
 
@@ -64,11 +67,11 @@ class ServerScaler(pulumi.ComponentResource):
         plan: ScalerPlan,
         deployment: pulumi.Input[str],
         provider: kubernetes.Provider,
-        needed: Sequence[pulumi.Resource] = (),
+        after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        """Register it for the Deployment of that name, when `needed` is there: whatever knows its kind."""
+        """Register it for the Deployment of that name, when `after` is there: whatever knows its kind."""
         super().__init__("neuron-serving:index:ServerScaler", plan.name, {}, None)
-        child = pulumi.ResourceOptions(parent=self, provider=provider, depends_on=list(needed))
+        child = pulumi.ResourceOptions(parent=self, provider=provider, depends_on=list(after))
         metadata = {"name": plan.name, "namespace": plan.namespace}
         if plan.autoscaler.kind == "keda":
             kubernetes.apiextensions.CustomResource(
@@ -193,7 +196,7 @@ def _external_metric(target: Target, plan: ScalerPlan) -> dict[str, Any]:
 def _adapter_rule(signal: Signal) -> dict[str, Any]:
     """The adapter puts namespace and labels of the metric that is asked for into the place of its template."""
     return {
-        "seriesQuery": f'{{__name__="vllm:num_requests_waiting",{SERVER_LABEL}!=""}}',
+        "seriesQuery": f'{{__name__="{WAITING}",{SERVER_LABEL}!=""}}',
         "resources": {"overrides": {"namespace": {"resource": "namespace"}}},
         "name": {"as": signal.metric},
         "metricsQuery": signal.query("<<.LabelMatchers>>"),

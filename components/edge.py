@@ -8,6 +8,7 @@ import pulumi_kubernetes as kubernetes
 from components import charts
 from components.addresses import ENVOY_GATEWAY_NAMESPACE, INGRESS_NGINX_NAMESPACE
 from components.cluster import Cluster
+from components.dependencies import needed
 from components.edges import envoy_gateway, ingress_nginx, nlb
 from components.edges.plan import EdgePlan, Manifest, Route
 from components.namespace import Namespace
@@ -34,7 +35,9 @@ class Edge(pulumi.ComponentResource):
         super().__init__("neuron-serving:index:Edge", "edge", {}, opts)
         self._plan = plan
         self._namespaces = namespaces
-        self._child = pulumi.ResourceOptions(parent=self, provider=cluster.provider, depends_on=_needed(opts))
+        self._child = pulumi.ResourceOptions.merge(
+            pulumi.ResourceOptions(parent=self, provider=cluster.provider), needed(opts)
+        )
         self.urls = {route.server: plan.url(route) for route in plan.routes}
         if plan.installs_controller:
             self._wait_for(self._controller(cluster))
@@ -55,7 +58,7 @@ class Edge(pulumi.ComponentResource):
         # Imported here: pulumi_aws costs every run of a program about a second, also where nothing is on AWS.
         from components.load_balancer_controller import LoadBalancerController
 
-        opts = pulumi.ResourceOptions(parent=self, depends_on=self._child.depends_on)
+        opts = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed(self._child))
         return LoadBalancerController(cluster.eks_name or "", cluster, self._plan.charts, opts)
 
     def _envoy_gateway(self, keys: pulumi.Output[dict[str, str]] | None) -> None:
@@ -129,10 +132,6 @@ class Edge(pulumi.ComponentResource):
             spec=dict(manifest.spec),
             opts=self._child,
         )
-
-
-def _needed(opts: pulumi.ResourceOptions | None) -> "pulumi.Input[list[pulumi.Input[pulumi.Resource]]] | None":
-    return opts.depends_on if opts else None  # type: ignore[return-value]
 
 
 def _hosts(status: kubernetes.core.v1.outputs.ServiceStatus | None) -> list[str]:

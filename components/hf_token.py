@@ -12,6 +12,8 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pulumi_kubernetes.core.v1 as core
 
+from components.statements import Statement, allow
+
 TOKEN_SECRET_KEY = "token"  # noqa: S105 - the name of a key, not a token
 _VOLUME, _PATH, _FILE = "hf-token", "/hf-token", "token"
 _CSI_DRIVER = "secrets-store.csi.k8s.io"
@@ -59,10 +61,10 @@ def provider_class_spec(secret_arn: str) -> dict[str, object]:
     return {"provider": "aws", "parameters": parameters}
 
 
-def secret_statements(secret_arn: str) -> list[dict[str, object]]:
+def secret_statements(secret_arn: str) -> list[Statement]:
     """What pods that download must be allowed on AWS: to read this secret and no other."""
     actions = ["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"]
-    return [{"Effect": "Allow", "Action": actions, "Resource": secret_arn}]
+    return [allow(actions, secret_arn)]
 
 
 def token_from_secrets_manager(

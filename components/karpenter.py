@@ -10,13 +10,15 @@ import pulumi_aws as aws
 from components.addresses import KARPENTER_NAMESPACE
 from components.charts import install
 from components.cluster import Cluster
+from components.dependencies import needed
 from components.karpenter_rights import controller_statements
 from components.node_pool import NodePool
 from components.nodegroup import Placement
 from components.platform import NodeGroupPlan
 from components.pod_identity import grant
-from components.roles import node_role, policy_document
+from components.roles import node_role
 from components.settings.charts import ChartsSettings
+from components.statements import allow, deny_without_tls, policy_document
 from components.tags import stack_tags
 
 SERVICE_ACCOUNT = "karpenter"
@@ -49,8 +51,8 @@ class Karpenter(pulumi.ComponentResource):
     def __init__(self, plan: KarpenterPlan, cluster: Cluster, opts: pulumi.ResourceOptions | None = None) -> None:
         """Register it, after the cluster that `opts` says it depends on: the association needs one to be there."""
         super().__init__("neuron-serving:index:Karpenter", "karpenter", {}, opts)
-        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
-        on_aws = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed)
+        after = needed(opts)
+        on_aws = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), after)
         placement = cluster.placement(plan.groups[0])
         queue = self._queue()
         role, attachments = node_role("karpenter", self, placement.node_policies)
@@ -69,13 +71,13 @@ class Karpenter(pulumi.ComponentResource):
             tags=stack_tags("karpenter-node"),
             opts=on_aws,
         )
-        rights = self._rights(placement, plan.region, role.arn, queue, needed)
+        rights = self._rights(placement, plan.region, role.arn, queue, after)
         child = pulumi.ResourceOptions(
             parent=self, provider=cluster.provider, depends_on=[*rights, *attachments, entry]
         )
         values = chart_values(placement.cluster_name, queue.name)
         chart = install(
-            "karpenter", KARPENTER_NAMESPACE, values, plan.charts, pulumi.ResourceOptions.merge(child, needed)
+            "karpenter", KARPENTER_NAMESPACE, values, plan.charts, pulumi.ResourceOptions.merge(child, after)
         )
         for group in plan.groups:
             NodePool(
@@ -112,32 +114,20 @@ class Karpenter(pulumi.ComponentResource):
         region: str,
         node_role_arn: pulumi.Output[str],
         queue: "aws.sqs.Queue",
-        needed: pulumi.ResourceOptions,
+        after: pulumi.ResourceOptions,
     ) -> list[pulumi.Resource]:
         """The controller's role; a pod gets it when it starts, so it comes before the chart."""
         statements = pulumi.Output.all(placement.cluster_name, node_role_arn, queue.arn).apply(
             lambda known: controller_statements(str(known[0]), region, str(known[1]), str(known[2]))
         )
         cluster = placement.cluster_name
-        return grant("karpenter", cluster, KARPENTER_NAMESPACE, SERVICE_ACCOUNT, [statements], self, needed)
+        return grant("karpenter", cluster, KARPENTER_NAMESPACE, SERVICE_ACCOUNT, [statements], self, after)
 
 
 def queue_policy(queue_arn: str) -> str:
     """Who may write into the queue: AWS's event bus, and nobody without TLS."""
-    allow = {
-        "Effect": "Allow",
-        "Principal": {"Service": "events.amazonaws.com"},
-        "Action": "sqs:SendMessage",
-        "Resource": queue_arn,
-    }
-    deny = {
-        "Effect": "Deny",
-        "Principal": "*",
-        "Action": "sqs:*",
-        "Resource": queue_arn,
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    return policy_document([allow, deny])
+    send = allow("sqs:SendMessage", queue_arn) | {"Principal": {"Service": "events.amazonaws.com"}}
+    return policy_document([send, deny_without_tls("sqs", queue_arn)])
 
 
 def chart_values(cluster_name: pulumi.Input[str], queue: pulumi.Input[str]) -> dict[str, Any]:

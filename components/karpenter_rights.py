@@ -5,11 +5,9 @@ it puts on all it makes (Karpenter documentation, "Getting started", the control
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from components.partition import arn
-
-Statement: TypeAlias = dict[str, object]
+from components.statements import Statement, allow
 
 _LAUNCHED = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
 _USED = ("security-group", "subnet", "capacity-reservation")
@@ -25,13 +23,13 @@ def controller_statements(cluster: str, region: str, node_role_arn: str, queue_a
     return [
         *_launching(cluster, region),
         *_tagging(cluster, region),
-        _statement(
+        allow(
             ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
             _ec2(region, ("instance", "launch-template")),
             _own("ResourceTag", cluster),
         ),
-        _statement(["iam:PassRole"], [node_role_arn], {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}),
-        _statement(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"], [queue_arn]),
+        allow(["iam:PassRole"], [node_role_arn], {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}),
+        allow(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"], [queue_arn]),
         *_reading(cluster, region),
     ]
 
@@ -39,31 +37,31 @@ def controller_statements(cluster: str, region: str, node_role_arn: str, queue_a
 def _launching(cluster: str, region: str) -> Iterator[Statement]:
     launch = ["ec2:RunInstances", "ec2:CreateFleet"]
     images = [arn(f"ec2:{region}::{kind}/*") for kind in ("image", "snapshot")]
-    yield _statement(launch, [*images, *_ec2(region, _USED)])
-    yield _statement(launch, _ec2(region, ("launch-template",)), _own("ResourceTag", cluster))
+    yield allow(launch, [*images, *_ec2(region, _USED)])
+    yield allow(launch, _ec2(region, ("launch-template",)), _own("ResourceTag", cluster))
     made = [*launch, "ec2:CreateLaunchTemplate"]
-    yield _statement(made, _ec2(region, _LAUNCHED), _own("RequestTag", cluster))
+    yield allow(made, _ec2(region, _LAUNCHED), _own("RequestTag", cluster))
 
 
 def _tagging(cluster: str, region: str) -> Iterator[Statement]:
     """Everything when it is made; later only what names an instance and its claim."""
     made = _own("RequestTag", cluster)
     made["StringEquals"]["ec2:CreateAction"] = ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]
-    yield _statement(["ec2:CreateTags"], _ec2(region, _LAUNCHED), made)
+    yield allow(["ec2:CreateTags"], _ec2(region, _LAUNCHED), made)
     later: dict[str, dict[str, object]] = _own("ResourceTag", cluster)
     later["StringEqualsIfExists"] = {"aws:RequestTag/eks:eks-cluster-name": cluster}
     later["ForAllValues:StringEquals"] = {"aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]}
-    yield _statement(["ec2:CreateTags"], _ec2(region, ("instance",)), later)
+    yield allow(["ec2:CreateTags"], _ec2(region, ("instance",)), later)
 
 
 def _reading(cluster: str, region: str) -> Iterator[Statement]:
     in_region = {"StringEquals": {"aws:RequestedRegion": region}}
-    yield _statement([f"ec2:Describe{what}" for what in _DESCRIBED], ["*"], in_region)
-    yield _statement(["ssm:GetParameter"], [arn(f"ssm:{region}::parameter/aws/service/*")])
+    yield allow([f"ec2:Describe{what}" for what in _DESCRIBED], ["*"], in_region)
+    yield allow(["ssm:GetParameter"], [arn(f"ssm:{region}::parameter/aws/service/*")])
     # Neither takes a resource to narrow it.
-    yield _statement(["pricing:GetProducts", "iam:ListInstanceProfiles"], ["*"])
-    yield _statement(["iam:GetInstanceProfile"], [arn("iam::*:instance-profile/*")])
-    yield _statement(["eks:DescribeCluster"], [arn(f"eks:{region}:*:cluster/{cluster}")])
+    yield allow(["pricing:GetProducts", "iam:ListInstanceProfiles"], ["*"])
+    yield allow(["iam:GetInstanceProfile"], [arn("iam::*:instance-profile/*")])
+    yield allow(["eks:DescribeCluster"], [arn(f"eks:{region}:*:cluster/{cluster}")])
 
 
 def _own(place: str, cluster: str) -> dict[str, dict[str, object]]:
@@ -76,8 +74,3 @@ def _own(place: str, cluster: str) -> dict[str, dict[str, object]]:
 
 def _ec2(region: str, kinds: tuple[str, ...]) -> list[str]:
     return [arn(f"ec2:{region}:*:{kind}/*") for kind in kinds]
-
-
-def _statement(actions: list[str], resources: list[str], condition: object = None) -> Statement:
-    statement: Statement = {"Effect": "Allow", "Action": actions, "Resource": resources}
-    return statement if condition is None else {**statement, "Condition": condition}

@@ -1,14 +1,16 @@
 """The AWS Load Balancer Controller: it makes the Network Load Balancers that Services ask for."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 
 from components.charts import install_release
 from components.cluster import Cluster
+from components.dependencies import needed
+from components.partition import arn
 from components.pod_identity import grant
 from components.settings.charts import ChartsSettings
+from components.statements import Statement, allow
 from neuron.tags import LOAD_BALANCER_CLUSTER_TAG
 
 NAMESPACE = "kube-system"
@@ -16,11 +18,7 @@ CHART = "load-balancer-controller"
 SERVICE_ACCOUNT = "aws-load-balancer-controller"
 # The controller marks with it all that it makes, for the cluster that it makes it for.
 _CLUSTER_TAG = LOAD_BALANCER_CLUSTER_TAG
-_LOAD_BALANCERS = "arn:aws:elasticloadbalancing:*:*:loadbalancer/net/*/*"
-_LISTENERS = "arn:aws:elasticloadbalancing:*:*:listener/net/*/*/*"
-_TARGET_GROUPS = "arn:aws:elasticloadbalancing:*:*:targetgroup/*/*"
 _CREATE_ACTIONS = ["CreateLoadBalancer", "CreateTargetGroup", "CreateListener"]
-_SECURITY_GROUPS = "arn:aws:ec2:*:*:security-group/*"
 
 
 class LoadBalancerController(pulumi.ComponentResource):
@@ -35,10 +33,10 @@ class LoadBalancerController(pulumi.ComponentResource):
     ) -> None:
         """Register both; a pod gets its role when it starts, so the role comes first."""
         super().__init__("neuron-serving:index:LoadBalancerController", "load-balancer-controller", {}, opts)
-        needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
-        child = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), needed)
+        after = needed(opts)
+        child = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), after)
         allowed = pulumi.Output.from_input(eks_name).apply(statements)
-        granted = grant("load-balancer-controller", eks_name, NAMESPACE, SERVICE_ACCOUNT, [allowed], self, needed)
+        granted = grant("load-balancer-controller", eks_name, NAMESPACE, SERVICE_ACCOUNT, [allowed], self, after)
         deployed = pulumi.ResourceOptions(provider=cluster.provider, depends_on=granted)
         install_release(CHART, NAMESPACE, chart_values(eks_name), charts, pulumi.ResourceOptions.merge(child, deployed))
         self.register_outputs({})
@@ -59,40 +57,44 @@ def chart_values(eks_name: pulumi.Input[str]) -> dict[str, Any]:
     }
 
 
-def statements(eks_name: str) -> list[dict[str, object]]:
+def statements(eks_name: str) -> list[Statement]:
     """What the controller may do: read all, and change what carries the cluster's tag.
 
     After the controller's own policy, which also allows Application Load Balancers and every cluster's objects.
     https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/installation/
     """
+    security_groups = arn("ec2:*:*:security-group/*")
+    load_balancers = arn("elasticloadbalancing:*:*:loadbalancer/net/*/*")
+    listeners = arn("elasticloadbalancing:*:*:listener/net/*/*/*")
+    target_groups = arn("elasticloadbalancing:*:*:targetgroup/*/*")
     requested = _tagged("aws:RequestTag", eks_name)
     ours = _tagged("aws:ResourceTag", eks_name)
     creates = {"ec2:CreateAction": "CreateSecurityGroup", f"aws:RequestTag/{_CLUSTER_TAG}": eks_name}
     return [
-        _allow(["ec2:Describe*", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:Describe*"]),
-        _allow(["acm:DescribeCertificate", "acm:ListCertificates"]),
-        _allow(
+        allow(["ec2:Describe*", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:Describe*"]),
+        allow(["acm:DescribeCertificate", "acm:ListCertificates"]),
+        allow(
             ["iam:CreateServiceLinkedRole"],
             condition={"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
         ),
         # Creating one needs the right on the VPC too; rules also go into the nodes' group, which others tagged.
-        _allow(
+        allow(
             ["ec2:CreateSecurityGroup", "ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"],
         ),
-        _allow(["ec2:CreateTags"], _SECURITY_GROUPS, {"StringEquals": creates}),
-        _allow(["ec2:CreateTags", "ec2:DeleteTags", "ec2:DeleteSecurityGroup"], _SECURITY_GROUPS, ours),
-        _allow(["elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"], "*", requested),
-        _allow(
+        allow(["ec2:CreateTags"], security_groups, {"StringEquals": creates}),
+        allow(["ec2:CreateTags", "ec2:DeleteTags", "ec2:DeleteSecurityGroup"], security_groups, ours),
+        allow(["elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"], "*", requested),
+        allow(
             ["elasticloadbalancing:AddTags"],
-            [_LOAD_BALANCERS, _TARGET_GROUPS, _LISTENERS],
+            [load_balancers, target_groups, listeners],
             {"StringEquals": {"elasticloadbalancing:CreateAction": _CREATE_ACTIONS}},
         ),
-        _allow(
+        allow(
             ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
-            [_LOAD_BALANCERS, _TARGET_GROUPS, _LISTENERS],
+            [load_balancers, target_groups, listeners],
             ours,
         ),
-        _allow(
+        allow(
             [
                 "elasticloadbalancing:DeleteLoadBalancer",
                 "elasticloadbalancing:DeleteTargetGroup",
@@ -105,10 +107,10 @@ def statements(eks_name: str) -> list[dict[str, object]]:
                 "elasticloadbalancing:SetSecurityGroups",
                 "elasticloadbalancing:SetSubnets",
             ],
-            [_LOAD_BALANCERS, _TARGET_GROUPS],
+            [load_balancers, target_groups],
             ours,
         ),
-        _allow(
+        allow(
             [
                 "elasticloadbalancing:AddListenerCertificates",
                 "elasticloadbalancing:CreateListener",
@@ -117,17 +119,10 @@ def statements(eks_name: str) -> list[dict[str, object]]:
                 "elasticloadbalancing:ModifyListenerAttributes",
                 "elasticloadbalancing:RemoveListenerCertificates",
             ],
-            [_LOAD_BALANCERS, _LISTENERS],
+            [load_balancers, listeners],
         ),
     ]
 
 
 def _tagged(key: str, eks_name: str) -> dict[str, object]:
     return {"StringEquals": {f"{key}/{_CLUSTER_TAG}": eks_name}}
-
-
-def _allow(
-    actions: list[str], resources: str | list[str] = "*", condition: Mapping[str, object] | None = None
-) -> dict[str, object]:
-    statement: dict[str, object] = {"Effect": "Allow", "Action": actions, "Resource": resources}
-    return statement if condition is None else {**statement, "Condition": condition}

@@ -4,8 +4,8 @@ import pulumi
 import pulumi_aws as aws
 
 from components.partition import arn
-from components.roles import policy_document
 from components.settings.model_cache import ModelCacheSettings
+from components.statements import Statement, allow, deny_without_tls, policy_document
 from components.tags import stack_tags
 
 # What a node reads from S3: layers of images in ECR (EKS's own come from there), packages of Amazon Linux, the agent of
@@ -31,12 +31,12 @@ def model_bucket(name: str, settings: ModelCacheSettings, parent: pulumi.Resourc
     return pulumi.Output.from_input(settings.bucket or "")
 
 
-def access_statements(bucket: str, *, publishes: bool) -> list[dict[str, object]]:
+def access_statements(bucket: str, *, publishes: bool) -> list[Statement]:
     """What pods may do that load models, and those that publish them."""
     actions = _PUBLISH if publishes else _LOAD
     return [
-        {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": arn(f"s3:::{bucket}")},
-        {"Effect": "Allow", "Action": list(actions), "Resource": arn(f"s3:::{bucket}/*")},
+        allow(["s3:ListBucket"], arn(f"s3:::{bucket}")),
+        allow(actions, arn(f"s3:::{bucket}/*")),
     ]
 
 
@@ -80,12 +80,8 @@ def restrict_endpoint(
 def _endpoint_policy(bucket: str) -> str:
     models = [arn(f"s3:::{bucket}"), arn(f"s3:::{bucket}/*")]
     needed = [arn(f"s3:::{one.format(region=aws.config.region)}/*") for one in _NODE_BUCKETS]
-    return policy_document(
-        [
-            {"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": models},
-            {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": needed},
-        ]
-    )
+    everybody: Statement = {"Principal": "*"}
+    return policy_document([allow("s3:*", models) | everybody, allow("s3:GetObject", needed) | everybody])
 
 
 def _lifecycle_rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgsDict]:
@@ -101,8 +97,4 @@ def _lifecycle_rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgsDict]:
 
 
 def _tls_only(bucket: str) -> str:
-    plain = {"Bool": {"aws:SecureTransport": "false"}}
-    resources = [arn(f"s3:::{bucket}"), arn(f"s3:::{bucket}/*")]
-    return policy_document(
-        [{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": resources, "Condition": plain}]
-    )
+    return policy_document([deny_without_tls("s3", [arn(f"s3:::{bucket}"), arn(f"s3:::{bucket}/*")])])

@@ -5,6 +5,7 @@ import pulumi_kubernetes as kubernetes
 import pulumi_kubernetes.core.v1 as core
 
 from components.settings.model_cache import ModelCacheSettings
+from components.statements import Statement
 
 # The capacity of a Mountpoint volume is ignored, but the API wants one.
 _CAPACITY = "100Gi"
@@ -37,7 +38,7 @@ class ModelCache(pulumi.ComponentResource):
         self.bucket = _bucket(name, settings, s3_endpoint_id, self)
         self.register_outputs({"bucket": self.bucket})
 
-    def statements(self, *, publishes: bool) -> list[pulumi.Output[list[dict[str, object]]]]:
+    def statements(self, *, publishes: bool) -> list[pulumi.Output[list[Statement]]]:
         """What pods that mount the cache must be allowed on AWS, to load models or to publish them."""
         if self.bucket is None:
             return []

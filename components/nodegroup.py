@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
+from components.dependencies import needed
 from components.platform import NodeGroupPlan
 from components.roles import node_role
 from components.settings.cluster import SystemNodesSettings
@@ -64,7 +65,6 @@ class NodeGroup(pulumi.ComponentResource):
     def __init__(self, plan: NodeGroupPlan, placement: Placement, opts: pulumi.ResourceOptions | None = None) -> None:
         """Register launch template, role and group; the preview names the AMI release and its driver."""
         super().__init__("neuron-serving:index:NodeGroup", plan.name, {}, opts)
-        depends_on = opts.depends_on if opts else None
         role, attachments = node_role(plan.name, self, placement.node_policies)
         template = aws.ec2.LaunchTemplate(plan.name, launch_template(plan), opts=pulumi.ResourceOptions(parent=self))
         group = aws.eks.NodeGroup(
@@ -99,7 +99,7 @@ class NodeGroup(pulumi.ComponentResource):
                     # After creation the size is an autoscaler's, or that of whoever scaled by hand.
                     ignore_changes=["scalingConfig.desiredSize"],
                 ),
-                pulumi.ResourceOptions(depends_on=depends_on),
+                needed(opts),
             ),
         )
         driver = driver_of(plan.release) or "not recorded here"
@@ -119,7 +119,6 @@ class SystemNodeGroup(pulumi.ComponentResource):
     ) -> None:
         """Register launch template, role and group; one node more may start while a node is replaced."""
         super().__init__("neuron-serving:index:SystemNodeGroup", name, {}, opts)
-        depends_on = opts.depends_on if opts else None
         role, attachments = node_role(name, self, placement.node_policies)
         template = aws.ec2.LaunchTemplate(
             name,
@@ -147,7 +146,7 @@ class SystemNodeGroup(pulumi.ComponentResource):
                 pulumi.ResourceOptions(
                     parent=self, depends_on=attachments, ignore_changes=["scalingConfig.desiredSize"]
                 ),
-                pulumi.ResourceOptions(depends_on=depends_on),
+                needed(opts),
             ),
         )
         self.register_outputs({})

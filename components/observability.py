@@ -10,6 +10,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from components.addresses import MONITORING_NAMESPACE
 from components.charts import install
 from components.cluster import Cluster
+from components.dependencies import needed
 from components.monitoring.chart import (
     DASHBOARD_LABEL,
     PROMETHEUS_SERVICE_ACCOUNT,
@@ -45,7 +46,7 @@ class Observability(pulumi.ComponentResource):
         self._plan = plan
         self._cluster = cluster
         self._child = pulumi.ResourceOptions(parent=self, provider=cluster.provider)
-        self._needed = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
+        self._needed = needed(opts)
         self._namespace = MONITORING_NAMESPACE if installs else OWN_NAMESPACE
         namespace = kubernetes.core.v1.Namespace(
             self._namespace,

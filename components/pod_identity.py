@@ -1,15 +1,13 @@
 """What pods may do on AWS: EKS Pod Identity gives a service account one role, which has all that its pods need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_aws as aws
 
-from components.roles import pod_role, policy_document
+from components.roles import pod_role
+from components.statements import Statement, policy_document
 from components.tags import stack_tags
-
-Statements = Sequence[Mapping[str, object]]
-"""Statements of an IAM policy."""
 
 
 def grant(
@@ -17,7 +15,7 @@ def grant(
     cluster: pulumi.Input[str],
     namespace: pulumi.Input[str],
     service_account: pulumi.Input[str],
-    statements: Sequence[pulumi.Input[Statements]],
+    statements: Sequence[pulumi.Input[Sequence[Statement]]],
     parent: pulumi.Resource,
     needed: pulumi.ResourceOptions,
 ) -> list[pulumi.Resource]:

@@ -1,12 +1,12 @@
 """IAM roles: of nodes, and of pods by EKS Pod Identity."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pulumi
 import pulumi_aws as aws
 
 from components.partition import arn
+from components.statements import policy_document
 from components.tags import stack_tags
 
 # Policies that AWS manages, by name.
@@ -44,11 +44,6 @@ def pod_role(
         child = pulumi.ResourceOptions(parent=parent)
         policies.append(aws.iam.RolePolicy(name, role=role.name, policy=policy, opts=child))
     return role, policies
-
-
-def policy_document(statements: Iterable[Mapping[str, object]]) -> str:
-    """The JSON of a policy."""
-    return json.dumps({"Version": "2012-10-17", "Statement": [dict(one) for one in statements]})
 
 
 def _role(name: str, service: str, actions: list[str], parent: pulumi.Resource) -> "aws.iam.Role":

@@ -19,6 +19,7 @@ from components.hf_token import HfToken, secret_statements, token_from_secrets_m
 from components.namespace import Namespace
 from components.network_policy import publisher_policy_spec, server_policy_spec
 from components.programs import config_map_data
+from components.statements import Statement
 from neuron.images import PORT
 from neuron.rollout import publish_timeout_seconds
 
@@ -123,11 +124,9 @@ def _publisher(plan: ServingPlan) -> str:
     return f"{plan.name}-publisher"
 
 
-def _statements(
-    plan: ServingPlan, namespace: Namespace, *, publishes: bool
-) -> list[pulumi.Input[Sequence[Mapping[str, object]]]]:
+def _statements(plan: ServingPlan, namespace: Namespace, *, publishes: bool) -> list[pulumi.Input[Sequence[Statement]]]:
     """What pods that load the model, or publish it, need on AWS."""
-    statements: list[pulumi.Input[Sequence[Mapping[str, object]]]] = []
+    statements: list[pulumi.Input[Sequence[Statement]]] = []
     if namespace.cache is not None:
         statements += namespace.cache.statements(publishes=publishes)
     if plan.token_secret_arn is not None and (publishes or plan.downloads):

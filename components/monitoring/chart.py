@@ -3,6 +3,7 @@
 from typing import Any
 
 from components.settings.observability import ObservabilitySettings
+from components.statements import Statement, allow
 
 # Its services and accounts are named after the release; components.addresses relies on it.
 RELEASE = "kube-prometheus-stack"
@@ -105,6 +106,6 @@ def remote_write(workspace_arn: str) -> dict[str, Any]:
     return {"url": f"{host}/workspaces/{resource.rpartition('/')[2]}/api/v1/remote_write", "sigv4": {"region": region}}
 
 
-def remote_write_statements(workspace_arn: str) -> list[dict[str, object]]:
+def remote_write_statements(workspace_arn: str) -> list[Statement]:
     """What the role of Prometheus' service account may do."""
-    return [{"Effect": "Allow", "Action": ["aps:RemoteWrite"], "Resource": workspace_arn}]
+    return [allow(["aps:RemoteWrite"], workspace_arn)]

@@ -185,7 +185,9 @@ def _client(service: str, scope: Scope) -> Any:
     if urlsplit(url).hostname not in _LOOPBACK:
         raise StandInError(f"AWS_ENDPOINT_URL is {url!r}; it has to be an AWS API on this machine, such as moto")
     configuration = Config(connect_timeout=_SECONDS, read_timeout=_SECONDS, retries={"total_max_attempts": 2})
-    return boto3.client(service, region_name=scope.region, endpoint_url=url, config=configuration)  # type: ignore[call-overload]
+    # The annotations of boto3 want each service by its name.
+    client: Any = boto3.client
+    return client(service, region_name=scope.region, endpoint_url=url, config=configuration)
 
 
 _FUNCTIONS: Mapping[str, Callable[[Arguments, Scope], Properties]] = {

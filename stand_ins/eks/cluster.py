@@ -171,8 +171,9 @@ class Cluster(pulumi.ComponentResource):
 
     def _subnet_ids(self) -> pulumi.Input[list[str]]:
         inputs = self._inputs
-        if inputs.get("subnetIds") is not None:
-            return inputs["subnetIds"]  # type: ignore[no-any-return]
+        stated: pulumi.Input[list[str]] | None = inputs.get("subnetIds")
+        if stated is not None:
+            return stated
         both = pulumi.Output.all(inputs.get("publicSubnetIds") or [], inputs.get("privateSubnetIds") or [])
         return both.apply(lambda ids: [*ids[0], *ids[1]])
 

@@ -3,6 +3,7 @@
 Fields that make no difference to timing, such as those of sampling, are taken and ignored.
 """
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, PositiveInt, model_validator
@@ -37,7 +38,7 @@ class _StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class Request(BaseModel):
+class Request(BaseModel, ABC):
     """What both kinds of request share."""
 
     model: str | None = None
@@ -56,14 +57,14 @@ class Request(BaseModel):
         return self.stream_options is not None and self.stream_options.include_usage
 
     @property
+    @abstractmethod
     def words(self) -> int:
         """Words of the prompt: the stand-in's tokens."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def tokens_asked(self) -> int | None:
         """The most tokens that the client wants; None for as many as fit."""
-        raise NotImplementedError
 
 
 class ChatRequest(Request):

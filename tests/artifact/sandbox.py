@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from neuron.artifact import Artifact, artifact
 from neuron.images import image_line, model_arguments
@@ -79,9 +80,9 @@ class Sandbox:
         path = str(self.local / "model")
         return list(model_arguments(image_line(name), wanted, {"enable_bucketing": False}, path))
 
-    def other_pod(self, name: str, **changes: object) -> "Sandbox":
+    def other_pod(self, name: str, **changes: Any) -> "Sandbox":
         """A pod with another disk and the same cache."""
-        return replace(self, directory=self.directory.parent / name, **changes)  # type: ignore[arg-type]
+        return replace(self, directory=self.directory.parent / name, **changes)
 
     def publish(self, *options: str, **environment: str) -> Ended:
         """Run the publish program."""

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def remove_a_file(pod: Sandbox) -> None:
     largest_file(pod.prefix).unlink()
 
 
-def change_manifest(pod: Sandbox, change: Callable[[dict[str, object]], None]) -> None:
+def change_manifest(pod: Sandbox, change: Callable[[dict[str, Any]], None]) -> None:
     (path,) = pod.prefix.glob("manifest-*.json")
     manifest = json.loads(path.read_text())
     change(manifest)
@@ -70,7 +71,7 @@ def put_another_key_there(pod: Sandbox) -> None:
 
 
 def put_other_inputs_there(pod: Sandbox) -> None:
-    change_manifest(pod, lambda manifest: manifest["inputs"].update(max_num_seqs=8))  # type: ignore[attr-defined]
+    change_manifest(pod, lambda manifest: manifest["inputs"].update(max_num_seqs=8))
 
 
 def make_the_compiler_older(pod: Sandbox) -> None:

@@ -107,7 +107,9 @@ def test_a_schedule_raises_the_minimum_for_its_hours(with_keda: Recorder) -> Non
 def test_prometheus_adapter_serves_the_metrics_that_the_autoscaler_asks_for(
     with_adapter: Recorder,
 ) -> None:
-    rules = only(with_adapter, "helm.sh/v4:Chart")["values"]["rules"]["external"]
+    chart = only(with_adapter, "helm.sh/v4:Chart")
+    assert chart["namespace"] in [one.inputs["metadata"]["name"] for one in with_adapter.of_type("core/v1:Namespace")]
+    rules = chart["values"]["rules"]["external"]
     spec = only(with_adapter, ":HorizontalPodAutoscaler")["spec"]
     asked = [one["external"]["metric"] for one in spec["metrics"]]
     assert [one["name"] for one in asked] == [rule["name"]["as"] for rule in rules]

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from components.roles import CNI_POLICY, NODE_POLICIES
+from components.statements import Statement as IamStatement
+from components.statements import allow
 from neuron.tags import STACK_TAG
 from tools.iam.lifecycles import LIFECYCLES, VERBS
 
@@ -37,15 +39,9 @@ class Statement:
     resource: str = _ANYTHING
     condition: Mapping[str, object] = field(default_factory=dict)
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> IamStatement:
         """The statement as IAM has it."""
-        allowed: dict[str, object] = {
-            "Sid": self.sid,
-            "Effect": "Allow",
-            "Action": sorted(self.actions),
-            "Resource": self.resource,
-        }
-        return allowed | ({"Condition": dict(self.condition)} if self.condition else {})
+        return {"Sid": self.sid, **allow(sorted(self.actions), self.resource, self.condition)}
 
 
 # What components/lookups asks, the provider to know the account, and `make leftovers`.
