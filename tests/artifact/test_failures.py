@@ -225,7 +225,8 @@ def test_a_cache_that_is_not_mounted_is_no_empty_cache(pod: Sandbox) -> None:
 
 
 def finished(pods: list[Sandbox]) -> list[Ended]:
-    processes = [(pod, pod.begin("publish")) for pod in pods]
+    # Longer than a busy machine may take to start the second after the first.
+    processes = [(pod, pod.begin("publish", STANDIN_COMPILE_SECONDS="5")) for pod in pods]
     return [pod.end(process) for pod, process in processes]
 
 

@@ -1,7 +1,7 @@
 """A stand-in for vLLM on Neuron and for the compiler behind it: writes what each image line writes, and takes time.
 
 STANDIN_LINE is the line (v0, nxdi, plugin), STANDIN_COMPILER how the compiler behaves (fails, fails later,
-killed, silent),
+killed, silent), STANDIN_COMPILE_SECONDS how long it takes for a module,
 STANDIN_STARTED a file that gets what the engine came up with.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 LINE = os.environ.get("STANDIN_LINE", "nxdi")
 VERSION = "2.20.9961.0+0acef03a"
-COMPILE_SECONDS = 0.01
+COMPILE_SECONDS = float(os.environ.get("STANDIN_COMPILE_SECONDS", "0.01"))
 
 
 class LLM:
