@@ -21,6 +21,8 @@ from tools.language_host.grpc_options import GRPC_OPTIONS
 _SERVICE = "/pulumirpc.Analyzer/"
 _CONFIGURE = f"{_SERVICE}ConfigureStack"
 _EMPTY_MESSAGE = b""
+# Open calls end by themselves as soon as the pack has ended; this bounds the wait for them.
+_GRACE_SECONDS = 5.0
 
 
 class PolicyProxy(grpc.GenericRpcHandler):
@@ -38,7 +40,8 @@ class PolicyProxy(grpc.GenericRpcHandler):
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.fail("the policy pack has ended")
-        self._server.stop(grace=None)
+        # Whoever waited for the pack still gets the reason; without a grace, the calls would only be cut off.
+        self._server.stop(grace=_GRACE_SECONDS).wait()
         if self._pack.exception() is None:
             self._pack.result().close()
 
