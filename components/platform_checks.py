@@ -13,13 +13,12 @@ from neuron.images import IMAGE_LINES, ImageLine
 from neuron.instances import INSTANCE_TYPES
 from neuron.placement import chips_per_pod, needs_neighbouring_chips
 from neuron.quota import (
-    BUCKET_KEYS,
     NodeGroupCapacity,
     NodePoolCapacity,
-    Quota,
     Update,
     bucket_of,
     check_quotas,
+    declared_quotas,
     needs,
 )
 
@@ -196,7 +195,7 @@ def _charts(settings: Settings) -> Iterator[Fault]:
 
 def _quotas(settings: Settings) -> Iterator[Fault]:
     """What the node groups made here need at their largest, against the quotas that the stack file declares."""
-    declared = {BUCKET_KEYS[key]: Quota(vcpus) for key, vcpus in settings.quotas.stated().items()}
+    declared = declared_quotas(settings.quotas.stated(), "declared in the stack file")
     for verdict in check_quotas(needs(_capacities(settings), _pools(settings)), declared):
         if verdict.fits is False:
             yield Fault(

@@ -16,8 +16,8 @@ from neuron.instances import InstanceType, QuotaFamily
 # that instances in it need no more. A capacity block is sold and limited by itself.
 Purchase = Literal["on-demand", "spot", "capacity-reservation", "capacity-block"]
 QuotaPurchase = Literal["on-demand", "spot"]
-# What declares or measures a quota, for the message.
-QuotaSource = Literal["declared", "applied", "AWS default"]
+# What declares a quota, or what AWS itself says, for the message.
+QuotaSource = Literal["declared in the stack file", "declared in the policy configuration", "applied", "AWS default"]
 
 UpdateStrategy = Literal["DEFAULT", "MINIMAL"]
 
@@ -47,7 +47,7 @@ QUOTA_CODES: Mapping[Bucket, str] = MappingProxyType(
     }
 )
 
-# The keys under which a policy configuration declares quotas.
+# The keys under which a stack file or a policy configuration declares quotas.
 BUCKET_KEYS: Mapping[str, Bucket] = MappingProxyType(
     {bucket.family if bucket.purchase == "on-demand" else f"{bucket.family}-spot": bucket for bucket in QUOTA_CODES}
 )
@@ -104,7 +104,7 @@ class Quota:
 
     vcpus: int
     used_by_others_vcpus: int = 0
-    source: QuotaSource = "declared"
+    source: QuotaSource = "declared in the stack file"
 
     @property
     def available_vcpus(self) -> int:
@@ -145,6 +145,18 @@ class Verdict:
             return f"{self.sum} ({code})"
         others = f", {self.quota.used_by_others_vcpus} in use by others" if self.quota.used_by_others_vcpus else ""
         return f"{self.sum} ({code}, {self.quota.source}: {self.quota.vcpus}{others})"
+
+
+def declared_quotas(stated: object, source: QuotaSource) -> dict[Bucket, Quota]:
+    """The quotas that a mapping declares; what is no mapping, no known key or no number declares none."""
+    if not isinstance(stated, Mapping):
+        return {}
+    numbers = {bucket: stated.get(key) for key, bucket in BUCKET_KEYS.items()}
+    return {
+        bucket: Quota(int(vcpus), source=source)
+        for bucket, vcpus in numbers.items()
+        if isinstance(vcpus, int | float) and not isinstance(vcpus, bool)
+    }
 
 
 def update_surge_nodes(update: Update, maximum_nodes: int) -> int:

@@ -42,21 +42,23 @@ def capacity(stack: Stack) -> Capacity:
 def _groups(resource: Resource) -> Iterator[NodeGroupCapacity]:
     # Not among them: a ManagedNodeGroup of pulumi-eks, whose child, an EKS node group, is; and an ExistingNodeGroup,
     # whose nodes this stack does not start: they are use by others.
-    props = resource.props
-    if resource.type in _MANAGED_TYPES:
-        names, maximum = instance_type_names(resource), props.at("scalingConfig", "maxSize")
-        update, purchase = _update(props.at("updateConfig")), _purchase(resource)
-    elif resource.type in _SELF_MANAGED_TYPES:
-        names, maximum, update = [props.at("instanceType")], props.at("maxSize"), _NO_SURGE
-        purchase = "spot" if props.at("spotPrice").is_present() else "on-demand"
-    else:
+    props, is_managed = resource.props, resource.type in _MANAGED_TYPES
+    if not is_managed and resource.type not in _SELF_MANAGED_TYPES:
         return
+    names = instance_type_names(resource) if is_managed else [props.at("instanceType")]
     # The group may take any of its types: the largest is the one to reckon with.
     instance = max(_known_types(names), key=lambda one: one.vcpus, default=None)
-    nodes = maximum.integer() if instance else None
-    if resource.type in _SELF_MANAGED_TYPES and instance and maximum.is_absent():
-        nodes = _SELF_MANAGED_DEFAULT_MAXIMUM
-    if instance is not None and nodes is not None:
+    # What is not known yet of nodes without accelerators is nothing that was not judged.
+    if instance is None:
+        return
+    if is_managed:
+        nodes = props.at("scalingConfig", "maxSize").integer()
+        update, purchase = _update(props.at("updateConfig")), _purchase(resource)
+    else:
+        maximum = props.at("maxSize")
+        nodes = _SELF_MANAGED_DEFAULT_MAXIMUM if maximum.is_absent() else maximum.integer()
+        update, purchase = _NO_SURGE, "spot" if props.at("spotPrice").is_present() else "on-demand"
+    if nodes is not None:
         yield NodeGroupCapacity(resource.name, instance, nodes, purchase, update)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 
+from policy.config import stack_config
 from policy.values import Node
 
 
@@ -27,10 +28,15 @@ class Resource:
 
 @dataclass(frozen=True)
 class Stack:
-    """All resources of a stack."""
+    """All resources of a stack.
+
+    `config` is the rule's configuration, `own_config` the stack's: the keys of its project, without the project's name,
+    and values as text, objects as JSON. These may be secrets in clear.
+    """
 
     resources: tuple[Resource, ...]
     config: Mapping[str, Any] = field(default_factory=dict)
+    own_config: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def from_resource_args(args: ResourceValidationArgs) -> Resource:
@@ -48,7 +54,8 @@ def from_resource_args(args: ResourceValidationArgs) -> Resource:
 def from_stack_args(args: StackValidationArgs) -> Stack:
     """The stack that a stack policy is asked about."""
     plain = {resource.urn: _without_dependencies(resource) for resource in args.resources}
-    return Stack(tuple(_with_dependencies(one, plain) for one in args.resources), args.get_config())
+    resources = tuple(_with_dependencies(one, plain) for one in args.resources)
+    return Stack(resources, args.get_config(), stack_config())
 
 
 def _without_dependencies(resource: PolicyResource) -> Resource:

@@ -1,12 +1,12 @@
 """vcpu-quota: what the stack may start at its largest is within the account's vCPU quota."""
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pulumi_policy import PolicyConfigSchema, Severity
 
 from neuron.errors import ImpossibleInputError
-from neuron.quota import BUCKET_KEYS, QUOTA_CODES, Bucket, Quota, check_quotas, needs
+from neuron.quota import BUCKET_KEYS, QUOTA_CODES, Bucket, Quota, check_quotas, declared_quotas, needs
 from policy.capacity import capacity
 from policy.resources import Stack
 from policy.rule import Finding, Rule, Unjudged, Violation
@@ -25,11 +25,11 @@ def judge_stack(stack: Stack) -> Iterator[Finding]:
             f"an update setting cannot be read: {error}", "the stack's node groups", "correct updateConfig", None
         )
         return
-    for verdict in check_quotas(needed, _declared(stack.config)):
+    for verdict in check_quotas(needed, _declared(stack)):
         if verdict.fits is None:
             yield Unjudged(
                 f"{verdict}: no quota is declared, and the pack reads none from AWS, so this was not judged; declare "
-                f"{_example(verdict.bucket)} in the configuration of vcpu-quota"
+                f"{_example(verdict.bucket)} in the configuration of the stack or of vcpu-quota"
             )
         elif not verdict.fits:
             yield Violation(
@@ -40,16 +40,14 @@ def judge_stack(stack: Stack) -> Iterator[Finding]:
             )
 
 
-def _declared(config: Mapping[str, Any]) -> dict[Bucket, Quota]:
-    declared = config.get(_CONFIG_KEY)
-    if not isinstance(declared, Mapping):
-        return {}
-    numbers = {bucket: declared.get(key) for key, bucket in BUCKET_KEYS.items()}
-    return {
-        bucket: Quota(int(vcpus), source="declared")
-        for bucket, vcpus in numbers.items()
-        if isinstance(vcpus, int | float) and not isinstance(vcpus, bool)
-    }
+def _declared(stack: Stack) -> dict[Bucket, Quota]:
+    """The quotas that the stack file declares, and over them those of the rule's configuration."""
+    try:
+        stated = json.loads(stack.own_config.get(_CONFIG_KEY, "null"))
+    except json.JSONDecodeError:
+        stated = None
+    own = declared_quotas(stated, "declared in the stack file")
+    return own | declared_quotas(stack.config.get(_CONFIG_KEY), "declared in the policy configuration")
 
 
 def _example(bucket: Bucket) -> str:
@@ -65,7 +63,8 @@ RULE = Rule(
         "in VcpuLimitExceeded, an event of the Auto Scaling group that no preview shows."
     ),
     remediation=(
-        f"Declare the quotas in vCPUs: {_CONFIG_KEY} with the keys {', '.join(BUCKET_KEYS)}.",
+        f"Declare the quotas in vCPUs, with the keys {', '.join(BUCKET_KEYS)}: as {_CONFIG_KEY} in the stack's own "
+        f"configuration (`<project>:{_CONFIG_KEY}`), or in that of this rule, which wins.",
         "Keep node groups at their maximum, their update surge and the cpu limits of Karpenter pools within them.",
         "Where there is room for the nodes only, set updateConfig.updateStrategy to MINIMAL, or have the quota raised.",
     ),

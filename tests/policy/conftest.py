@@ -57,13 +57,16 @@ class Pack:
 
 @pytest.fixture
 def start_pack() -> Iterator[Callable[..., Pack]]:
-    """Starts packs, in whatever working directory, and ends those that it started."""
+    """Starts packs, in whatever working directory and environment, and ends those that it started."""
     started: list[tuple[subprocess.Popen[str], grpc.Channel]] = []
 
-    def start(pack: str = str(ROOT / "policy"), directory: Path = ROOT) -> Pack:
+    def start(
+        pack: str = str(ROOT / "policy"), directory: Path = ROOT, environment: Mapping[str, str] | None = None
+    ) -> Pack:
         process = subprocess.Popen(
             [sys.executable, "-u", "-m", "pulumi.policy", NO_ENGINE, pack],
             cwd=directory,
+            env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

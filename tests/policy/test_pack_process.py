@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import grpc
 import yaml
-from pulumi.runtime.proto import analyzer_pb2
+from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
@@ -31,6 +32,7 @@ from tests.policy.fixtures import (
     without,
 )
 from tests.policy.judging import Given, judge, judge_stack
+from tools.language_host.policy_proxy import PolicyProxy
 
 StartPack = Callable[..., Pack]
 # In the order in which the SDK asks them.
@@ -244,6 +246,26 @@ def test_an_exception_is_a_warning_of_its_own_policy_in_both_passes(start_pack: 
         assert "no memory limit" in in_resource.message
         assert "claim models of mode ReadWriteOnce is used by 2 replicas" in in_stack.message
         assert (in_resource.policyName == in_stack.policyName == "policy-exceptions") is bool(annotations)
+
+
+def test_the_quotas_of_the_stack_reach_the_pack_as_the_language_host_hands_them_over(start_pack: StartPack) -> None:
+    pool = Given("aws:eks/nodeGroup:NodeGroup", {"instanceTypes": ["trn1.2xlarge"], "scalingConfig": {"maxSize": 1}})
+    host = PolicyProxy()
+    stack = analyzer_pb2.AnalyzerStackConfigureRequest(
+        organization="organization", project="shop", stack="prod", config={"shop:quotas": '{"trn":8}'}
+    )
+    with host, grpc.insecure_channel(f"127.0.0.1:{host.port}") as channel:
+        analyzer_pb2_grpc.AnalyzerStub(channel).ConfigureStack(stack)
+        environment = host.variables()
+    pack = start_pack(environment=environment)
+    [refused] = pack.analyze_stack([resource(pool)])
+    assert (refused.policyName, refused.enforcementLevel) == ("vcpu-quota", analyzer_pb2.MANDATORY)
+    assert "= 16 of 8 vCPUs (L-2C3B7624, declared in the stack file: 8)" in refused.message
+    enough = struct({"quotas": {"trn": 16}})
+    pack.configure(
+        {"vcpu-quota": analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.MANDATORY, properties=enough)}
+    )
+    assert pack.analyze_stack([resource(pool)]) == []
 
 
 FAILING_PACK = f"""

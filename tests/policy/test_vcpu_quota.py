@@ -1,10 +1,13 @@
 """vcpu-quota: the sum of what a stack may start, against what the configuration declares."""
 
+import json
 from typing import Any
 
 import pytest
+from pulumi_policy import StackValidationArgs
 from pulumi_policy.proxy import UNKNOWN_NUMBER_VALUE, UNKNOWN_STRING_VALUE
 
+from policy.resources import from_stack_args
 from policy.rules.vcpu_quota import RULE
 from tests.policy.fixtures import CUSTOM_RESOURCE_TYPE, Props, custom_resource
 from tests.policy.judging import Given, judge_stack
@@ -33,8 +36,8 @@ def quotas(**vcpus: Any) -> dict[str, Any]:
 def test_the_measured_quota_holds_one_node_but_not_its_update() -> None:
     verdict = judge_stack(RULE, group(), config=quotas(trn=8))
     assert (
-        "trn on-demand: 8 (1 x trn1.2xlarge) + 8 (update surge 1) = 16 of 8 vCPUs (L-2C3B7624, declared: 8)"
-        in (verdict.violations[0])
+        "trn on-demand: 8 (1 x trn1.2xlarge) + 8 (update surge 1) = 16 of 8 vCPUs "
+        "(L-2C3B7624, declared in the policy configuration: 8)" in verdict.violations[0]
     )
     assert "VcpuLimitExceeded" in verdict.violations[0]
     assert judge_stack(RULE, group(), config=quotas(trn=16)).passed
@@ -133,11 +136,63 @@ def test_without_a_declared_quota_the_rule_says_that_it_cannot_judge(config: dic
     verdict = judge_stack(RULE, group(), config=config)
     assert verdict.violations == ()
     assert "= 16 vCPUs of an unknown quota (L-2C3B7624): no quota is declared" in verdict.unjudged
-    assert 'declare {"quotas": {"trn": <vCPUs of L-2C3B7624>}} in the configuration of vcpu-quota' in verdict.unjudged
+    assert 'declare {"quotas": {"trn": <vCPUs of L-2C3B7624>}} in the configuration of the stack or of vcpu-quota' in (
+        verdict.unjudged
+    )
+
+
+def of_a_stack(patch: pytest.MonkeyPatch, project: str, **config: str) -> None:
+    """The environment in which a language host starts a pack."""
+    patch.setenv("PULUMI_PROJECT", project)
+    patch.setenv("PULUMI_CONFIG", json.dumps({f"shop:{key}": value for key, value in config.items()}))
+
+
+def test_the_quotas_of_the_stack_file_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_a_stack(monkeypatch, "shop", quotas='{"trn": 8}')
+    assert "= 16 of 8 vCPUs (L-2C3B7624, declared in the stack file: 8)" in judge_stack(RULE, group()).violations[0]
+    of_a_stack(monkeypatch, "shop", quotas='{"trn": 16}')
+    assert judge_stack(RULE, group()).passed
+
+
+def test_the_policy_configuration_wins_quota_by_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_a_stack(monkeypatch, "shop", quotas='{"trn": 16, "inf": 0}')
+    given = (group(), group(instance_type="inf2.xlarge"))
+    of_inf, of_trn = judge_stack(RULE, *given, config=quotas(trn=8)).violations
+    assert "(L-2C3B7624, declared in the policy configuration: 8)" in of_trn
+    assert "(L-1945791B, declared in the stack file: 0)" in of_inf
+
+
+@pytest.mark.parametrize(
+    ("project", "config"),
+    [
+        ("another", {"quotas": '{"trn": 8}'}),
+        ("shop", {"quota": '{"trn": 8}'}),
+        ("shop", {"quotas": "of something else"}),
+        ("shop", {"quotas": "8"}),
+        ("shop", {"quotas": '{"requests": 8, "trn": "8"}'}),
+        ("shop", {"quotas": '["trn"]'}),
+    ],
+)
+def test_what_is_no_quota_of_the_project_declares_none(
+    monkeypatch: pytest.MonkeyPatch, project: str, config: dict[str, str]
+) -> None:
+    of_a_stack(monkeypatch, project, **config)
+    assert "no quota is declared" in judge_stack(RULE, group()).unjudged
+
+
+def test_the_secrets_of_a_stack_are_not_shown_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_a_stack(monkeypatch, "shop", anything="in clear")
+    stack = from_stack_args(StackValidationArgs([], None))
+    assert stack.own_config == {"anything": "in clear"}
+    assert "in clear" not in repr(stack)
 
 
 def test_a_stack_without_neuron_nodes_needs_no_quota() -> None:
     assert judge_stack(RULE, group(9, "m7i.large")).passed
+
+
+def test_what_is_unknown_of_nodes_without_accelerators_is_nothing_that_was_not_judged() -> None:
+    assert judge_stack(RULE, group(UNKNOWN_NUMBER_VALUE, "m7i.large", capacityType=UNKNOWN_STRING_VALUE)).passed
 
 
 def test_an_update_that_eks_would_refuse_is_said_in_one_line() -> None:

@@ -169,7 +169,7 @@ def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
         (
             {"quotas": {"trn": 8}},
             "nodeGroups: found trn on-demand: 8 (1 x trn1.2xlarge) + 8 (update surge 1) = 16 of 8 vCPUs "
-            "(L-2C3B7624, declared: 8); allowed: 8 vCPUs; "
+            "(L-2C3B7624, declared in the stack file: 8); allowed: 8 vCPUs; "
             "fix: lower nodes, set updateStrategy MINIMAL, or have the quota raised",
         ),
         (

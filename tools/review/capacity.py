@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from neuron.errors import ImpossibleInputError
-from neuron.quota import BUCKET_KEYS, Bucket, NodeGroupCapacity, Quota, Verdict, check_quotas, needs
+from neuron.quota import Bucket, NodeGroupCapacity, Quota, Verdict, check_quotas, declared_quotas, needs
 from policy.capacity import Capacity, capacity
 from policy.resources import Resource, Stack
 from policy.values import Node
@@ -112,9 +112,6 @@ def _declared(preview: Preview) -> dict[Bucket, Quota]:
     """The quotas of the stack file, by bucket."""
     raw = next((value for key, value in preview.config.items() if key.partition(":")[2] == "quotas"), "{}")
     try:
-        stated = json.loads(raw)
+        return declared_quotas(json.loads(raw), "declared in the stack file")
     except json.JSONDecodeError:
         return {}
-    if not isinstance(stated, dict):
-        return {}
-    return {bucket: Quota(int(stated[key])) for key, bucket in BUCKET_KEYS.items() if isinstance(stated.get(key), int)}
