@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from aiohttp import web
 
 from neuron.images import IMAGE_LINES
-from stand_ins.vllm.application import Settings, application
+from stand_ins.vllm.application import SHUTDOWN_SECONDS, Settings, application
 from stand_ins.vllm.engine import Timing
 from tools.versions import ROOT
 
@@ -59,7 +59,7 @@ def main() -> None:
             access_log=None,
             print=lambda *_: None,
             handler_cancellation=True,
-            shutdown_timeout=0,
+            shutdown_timeout=SHUTDOWN_SECONDS,
         )
 
 

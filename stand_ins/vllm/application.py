@@ -19,6 +19,10 @@ from stand_ins.vllm.metrics import Metrics, is_v1
 from stand_ins.vllm.protocol import ChatRequest, CompletionRequest, RefusedError, Request
 from stand_ins.vllm.sequence import Sequence
 
+# A server that is told to end lets requests be, after this. Not 0, which aiohttp takes for no limit: connections that
+# clients keep open then held it for minutes.
+SHUTDOWN_SECONDS = 0.1
+
 
 @dataclass(frozen=True)
 class Settings:

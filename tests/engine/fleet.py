@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 import aiohttp
 from aiohttp import web
 
-from stand_ins.vllm.application import Settings, application
+from stand_ins.vllm.application import SHUTDOWN_SECONDS, Settings, application
 from tests.edge.programs import LOOPBACK
 
 _FOLLOW_SECONDS = 0.5
@@ -67,7 +67,10 @@ class Fleet:
             await self._runners.pop().cleanup()
         while len(self._runners) < min(replicas, len(self._ports)):
             runner = web.AppRunner(
-                application(self._settings), access_log=None, shutdown_timeout=0, handler_cancellation=True
+                application(self._settings),
+                access_log=None,
+                shutdown_timeout=SHUTDOWN_SECONDS,
+                handler_cancellation=True,
             )
             await runner.setup()
             await web.TCPSite(runner, LOOPBACK, self._ports[len(self._runners)]).start()

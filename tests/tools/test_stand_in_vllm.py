@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import aiohttp
 import pytest
@@ -132,6 +133,25 @@ def test_requests_beyond_the_slots_wait_and_a_client_that_leaves_frees_its_place
     with running_server(Settings()) as url:
         asyncio.run(scenario(url))
         assert asyncio.run(read_metrics(url))["vllm:request_success_total"] == 6, "all of them aborted"
+
+
+def test_a_server_that_is_ended_lets_requests_and_open_connections_be() -> None:
+    async def scenario(server: ExitStack, url: str) -> float:
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"{url}/health"):
+                pass
+            asking = asyncio.create_task(post(url, chat(max_tokens=900, ignore_eos=True)))
+            await _wait_for_load(url, running=1, waiting=0)
+            started = time.monotonic()
+            await asyncio.to_thread(server.close)
+            seconds = time.monotonic() - started
+            with pytest.raises(aiohttp.ClientError):
+                await asking
+            return seconds
+
+    with ExitStack() as server:
+        address = server.enter_context(running_server(Settings(timing=Timing(time_factor=0.5))))
+        assert asyncio.run(scenario(server, address)) < 5
 
 
 async def _wait_for_load(url: str, running: int, waiting: int) -> None:
