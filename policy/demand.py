@@ -55,7 +55,7 @@ def demands(stack: Stack, claims: DeviceClaims) -> tuple[Demand, ...]:
         Demand(workload, pod, claimed_devices(pod, workload, claims), pods_at_most(workload, pod, maxima))
         for resource in stack.resources
         for workload in workloads(resource)
-        if not workload.kind.ends and not workload.manifest.is_patch and asks_for_neuron(workload, claims)
+        if not workload.kind.ends and not workload.is_partial and asks_for_neuron(workload, claims)
         for pod in workload.pod_specs()
     )
 

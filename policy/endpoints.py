@@ -87,7 +87,7 @@ def backends(ingress: Manifest) -> Iterator[str]:
 def selects(service: Manifest, workload: Workload) -> bool:
     """Whether a Service certainly sends to the workload's pods."""
     wanted = {key: node.text() for key, node in service.node.at("spec", "selector").fields()}
-    if not wanted or service.namespace != workload.manifest.namespace:
+    if not wanted or workload.is_partial or service.namespace != workload.manifest.namespace:
         return False
     return any(
         all(value is not None and labels.at(key).text() == value for key, value in wanted.items())

@@ -40,7 +40,7 @@ def images_in_stack(stack: Stack) -> Iterator[NeuronImage]:
     pools = node_pools(stack)
     for workload in (one for resource in stack.resources if pools for one in workloads(resource)):
         for pod in workload.pod_specs():
-            if not stated_families(pod):
+            if not workload.is_partial and not stated_families(pod):
                 yield from _images(workload, pod, (one.family for one in pool_types(pod, pools)))
 
 

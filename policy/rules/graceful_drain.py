@@ -37,7 +37,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
 
 
 def _judge(workload: Workload, longest_seconds: float) -> Iterator[Violation]:
-    for pod, container in serving_containers(workload) if not workload.manifest.is_patch else ():
+    for pod, container in serving_containers(workload) if not workload.is_partial else ():
         hook = container.node.at("lifecycle", "preStop")
         if not hook.is_unknown() and all(hook.at(handler).is_absent() for handler in _HANDLERS):
             yield Violation(

@@ -43,7 +43,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
 
 def _neuron_workloads(resource: Resource, claims: DeviceClaims) -> Iterator[Workload]:
     for workload in workloads(resource):
-        if not workload.manifest.is_patch and asks_for_neuron(workload, claims):
+        if not workload.is_partial and asks_for_neuron(workload, claims):
             yield workload
 
 

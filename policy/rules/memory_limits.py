@@ -15,7 +15,7 @@ from policy.workloads import workloads
 def judge(resource: Resource) -> Iterator[Violation]:
     """One violation for each container without a usable limit."""
     for workload in workloads(resource):
-        if workload.manifest.is_patch:
+        if workload.is_partial:
             continue
         for container in workload.containers():
             limit = container.node.at("resources", "limits", "memory")

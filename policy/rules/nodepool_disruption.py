@@ -43,7 +43,7 @@ def _accelerator_pods(stack: Stack) -> list[PodSpec]:
         pod
         for resource in stack.resources
         for workload in workloads(resource)
-        if asks_for_accelerator(workload, claims)
+        if not workload.is_partial and asks_for_accelerator(workload, claims)
         for pod in workload.pod_specs()
     ]
 

@@ -41,7 +41,7 @@ def judge_stack(stack: Stack) -> Iterator[Violation]:
 
 
 def _judge(workload: Workload, claims: DeviceClaims) -> Iterator[Violation]:
-    if workload.manifest.is_patch:
+    if workload.is_partial:
         return
     needed_seconds = STARTUP_BUDGET_MINIMUM_SECONDS if asks_for_neuron(workload, claims) else 0
     for _, container in serving_containers(workload):

@@ -81,7 +81,7 @@ def _sharers(workload: Workload, pod: PodSpec, maxima: ReplicaMaxima) -> str | N
     replicas = pods_at_most(workload, pod, maxima)
     if replicas is not None and replicas > 1:
         return f"{replicas} replicas"
-    if workload.manifest.kind != "Deployment" or workload.manifest.is_patch or replicas is None:
+    if workload.manifest.kind != "Deployment" or workload.is_partial or replicas is None:
         return None
     surge = _surge(workload.manifest.node.at("spec", "strategy"), replicas)
     return f"1 replica and, while it rolls, {surge} more" if replicas and surge else None
@@ -99,7 +99,7 @@ def _surge(strategy: Node, replicas: int) -> int:
 
 
 def _writable_mounts(workload: Workload) -> Iterator[Violation]:
-    for pod, container in serving_containers(workload) if not workload.manifest.is_patch else ():
+    for pod, container in serving_containers(workload) if not workload.is_partial else ():
         volumes = {volume.at("name").text(): volume for volume in pod.node.at("volumes").elements()}
         for mount in container.node.at("volumeMounts").elements():
             volume = volumes.get(mount.at("name").text())

@@ -148,6 +148,20 @@ def _custom(api_version: str, kind: str, spec: Callable[[Props], Props]) -> Call
     return make
 
 
+def _jobs_of_a_set(pod: Props) -> Props:
+    return {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": pod}}}}]}
+
+
+def _kubeflow(kind: str, replicas: str, role: str) -> Callable[[Props], tuple[str, Props]]:
+    def spec(pod: Props) -> Props:
+        return {
+            "runPolicy": {"cleanPodPolicy": "Running"},
+            replicas: {role: {"replicas": 1, "template": {"spec": pod}}},
+        }
+
+    return _custom("kubeflow.org/v1", kind, spec)
+
+
 def _plain_pod(pod: Props) -> tuple[str, Props]:
     return "kubernetes:core/v1:Pod", {"apiVersion": "v1", "kind": "Pod", "spec": pod}
 
@@ -182,6 +196,13 @@ SERVING_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
     "DaemonSet": _controller("apps/v1", "DaemonSet"),
     "ReplicaSet": _controller("apps/v1", "ReplicaSet"),
     "ReplicationController": _controller("v1", "ReplicationController"),
+    "PodTemplate": lambda pod: (
+        "kubernetes:core/v1:PodTemplate",
+        {"apiVersion": "v1", "kind": "PodTemplate", "template": {"spec": pod}},
+    ),
+    "extensions Deployment": _controller("extensions/v1beta1", "Deployment"),
+    "extensions DaemonSet": _controller("extensions/v1beta1", "DaemonSet"),
+    "extensions ReplicaSet": _controller("extensions/v1beta1", "ReplicaSet"),
     "DeploymentList": _deployment_list,
     "List": _plain_list,
     "Rollout": _custom("argoproj.io/v1alpha1", "Rollout", lambda pod: {"replicas": 1, "template": {"spec": pod}}),
@@ -209,14 +230,75 @@ SERVING_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
         "serving.kserve.io/v1alpha1", "LLMInferenceService", lambda pod: {"prefill": {"template": pod}}
     ),
 }
+SERVING_KINDS |= {
+    f"kruise {kind}": _custom("apps.kruise.io/v1beta1", kind, lambda pod: {"replicas": 1, "template": {"spec": pod}})
+    for kind in ("CloneSet", "StatefulSet", "DaemonSet")
+}
 # Kinds whose pods end.
 ENDING_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
     "Job": _controller("batch/v1", "Job"),
     "CronJob": _cron_job,
-    "JobSet": _custom(
-        "jobset.x-k8s.io/v1alpha2",
-        "JobSet",
-        lambda pod: {"replicatedJobs": [{"name": "one", "template": {"spec": {"template": {"spec": pod}}}}]},
+    "JobSet": _custom("jobset.x-k8s.io/v1alpha2", "JobSet", _jobs_of_a_set),
+    "RayJob": _custom("ray.io/v1", "RayJob", lambda pod: {"rayClusterSpec": _ray(pod)}),
+    "RayJob submitter": _custom("ray.io/v1", "RayJob", lambda pod: {"submitterPodTemplate": {"spec": pod}}),
+    "kruise BroadcastJob": _custom("apps.kruise.io/v1beta1", "BroadcastJob", lambda pod: {"template": {"spec": pod}}),
+    "JAXJob": _kubeflow("JAXJob", "jaxReplicaSpecs", "Worker"),
+    "MPIJob": _kubeflow("MPIJob", "mpiReplicaSpecs", "Launcher"),
+    "PaddleJob": _kubeflow("PaddleJob", "paddleReplicaSpecs", "Worker"),
+    "PyTorchJob": _kubeflow("PyTorchJob", "pytorchReplicaSpecs", "Master"),
+    "TFJob": _kubeflow("TFJob", "tfReplicaSpecs", "Chief"),
+    "XGBoostJob": _kubeflow("XGBoostJob", "xgbReplicaSpecs", "Worker"),
+    "Volcano Job": _custom(
+        "batch.volcano.sh/v1alpha1",
+        "Job",
+        lambda pod: {"minAvailable": 1, "tasks": [{"name": "worker", "replicas": 1, "template": {"spec": pod}}]},
+    ),
+    "HyperPodPyTorchJob": _custom(
+        "sagemaker.amazonaws.com/v1",
+        "HyperPodPyTorchJob",
+        lambda pod: {"replicaSpecs": [{"name": "pods", "replicas": 1, "template": {"spec": pod}}]},
+    ),
+    "HyperPodPytorchJob": _custom(
+        "sagemaker.amazonaws.com/v1",
+        "HyperPodPytorchJob",
+        lambda pod: {"replicaSpecs": [{"name": "pods", "replicas": 1, "template": {"spec": pod}}]},
     ),
 }
 ALL_KINDS = SERVING_KINDS | ENDING_KINDS
+# Kinds whose pod specs are completed by another object.
+PARTIAL_KINDS: dict[str, Callable[[Props], tuple[str, Props]]] = {
+    "ServingRuntime": _custom("serving.kserve.io/v1alpha1", "ServingRuntime", lambda pod: pod),
+    "ServingRuntime worker": _custom(
+        "serving.kserve.io/v1alpha1", "ServingRuntime", lambda pod: {"containers": [], "workerSpec": pod}
+    ),
+    "ClusterServingRuntime": _custom("serving.kserve.io/v1alpha1", "ClusterServingRuntime", lambda pod: pod),
+    "LLMInferenceServiceConfig": _custom(
+        "serving.kserve.io/v1alpha1", "LLMInferenceServiceConfig", lambda pod: {"template": pod}
+    ),
+    "TrainingRuntime": _custom(
+        "trainer.kubeflow.org/v1alpha1", "TrainingRuntime", lambda pod: {"template": {"spec": _jobs_of_a_set(pod)}}
+    ),
+    "ClusterTrainingRuntime": _custom(
+        "trainer.kubeflow.org/v1alpha1",
+        "ClusterTrainingRuntime",
+        lambda pod: {"template": {"spec": _jobs_of_a_set(pod)}},
+    ),
+    "TrainJob trainer": _custom(
+        "trainer.kubeflow.org/v1alpha1", "TrainJob", lambda pod: {"trainer": pod["containers"][0]}
+    ),
+    "TrainJob initializer": _custom(
+        "trainer.kubeflow.org/v1alpha1", "TrainJob", lambda pod: {"initializer": {"model": pod["containers"][0]}}
+    ),
+    "TrainJob patch": _custom(
+        "trainer.kubeflow.org/v1alpha1",
+        "TrainJob",
+        lambda pod: {
+            "runtimePatches": [{"manager": "team", "trainingRuntimeSpec": {"template": {"spec": _jobs_of_a_set(pod)}}}]
+        },
+    ),
+    "TrainJob override": _custom(
+        "trainer.kubeflow.org/v1alpha1",
+        "TrainJob",
+        lambda pod: {"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": pod}]},
+    ),
+}

@@ -112,7 +112,9 @@ class TestWhatADeploymentStates:
         props = with_value(deployment(None).props, (*SERVER, "resources", "limits"), {"nvidia.com/gpu": 1})
         assert judge(RULE, props).violations
 
-    @pytest.mark.parametrize("kind", sorted(set(SERVING_KINDS) - {"Deployment", "DeploymentList"}))
+    @pytest.mark.parametrize(
+        "kind", sorted(set(SERVING_KINDS) - {"Deployment", "DeploymentList", "extensions Deployment"})
+    )
     def test_only_deployments_roll_this_way(self, kind: str) -> None:
         resource_type, props = SERVING_KINDS[kind](thawed(COMPLIANT_POD_SPEC))
         assert judge(RULE, props, resource_type).passed
