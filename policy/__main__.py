@@ -1,5 +1,6 @@
 """Serves the rules to the Pulumi engine. The constructor of PolicyPack does not return."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -13,4 +14,6 @@ from policy.policies import policies
 from policy.rules import RULES
 
 decode_once()
+# What is imported stays: the garbage collector need not look through it time and again.
+gc.freeze()
 PolicyPack(name="neuron-serving", policies=policies(RULES))

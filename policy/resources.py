@@ -45,7 +45,7 @@ def from_resource_args(args: ResourceValidationArgs) -> Resource:
         type=args.resource_type,
         name=args.name,
         urn=args.urn,
-        props=Node(args.props),
+        props=_root(args.props),
         ignore_changes=tuple(args.opts.ignore_changes),
         config=args.get_config(),
     )
@@ -58,12 +58,21 @@ def from_stack_args(args: StackValidationArgs) -> Stack:
     return Stack(resources, args.get_config(), stack_config())
 
 
+def _root(props: Mapping[str, Any]) -> Node:
+    # Through the SDK's proxies, which are no dict, every property would look absent, and every rule might pass.
+    if not isinstance(props, dict):
+        raise TypeError(
+            "properties that the SDK decoded itself: call policy.decoding.decode_once before the pack starts"
+        )
+    return Node(props)
+
+
 def _without_dependencies(resource: PolicyResource) -> Resource:
     return Resource(
         type=resource.resource_type,
         name=resource.name,
         urn=resource.urn,
-        props=Node(resource.props),
+        props=_root(resource.props),
         ignore_changes=tuple(resource.opts.ignore_changes),
     )
 

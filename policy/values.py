@@ -1,23 +1,44 @@
 """Reading properties in which any value may still be unknown, as many are during a preview."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pulumi
-from pulumi_policy.proxy import UnknownValueError
+from pulumi_policy import proxy
 
 UNKNOWN: Final = object()
+# How the protocol spells it, by the type that the value will have.
+_SPELLINGS = frozenset(
+    {
+        proxy.UNKNOWN_BOOLEAN_VALUE,
+        proxy.UNKNOWN_NUMBER_VALUE,
+        proxy.UNKNOWN_STRING_VALUE,
+        proxy.UNKNOWN_ARRAY_VALUE,
+        proxy.UNKNOWN_ASSET_VALUE,
+        proxy.UNKNOWN_ARCHIVE_VALUE,
+        proxy.UNKNOWN_OBJECT_VALUE,
+    }
+)
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 Scalar = str | int | float | bool
 
 
+def mark_unknown(value: Any) -> Any:
+    """A value of the protocol with UNKNOWN in each place where one is not known yet."""
+    if isinstance(value, dict):
+        return {key: mark_unknown(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [mark_unknown(below) for below in value]
+    return UNKNOWN if isinstance(value, str) and value in _SPELLINGS else value
+
+
 # Not frozen: a large stack makes a hundred thousand of them, and freezing doubles what one costs.
 @dataclass(slots=True)
 class Node:
-    """A value inside a resource's properties, with its path. A missing value is None.
+    """A value inside a resource's properties, as `mark_unknown` returns them, with its path. A missing value is None.
 
     No reader ever raises. Each one that meets an unknown value notes the path in `unseen`, the list that all nodes of
     a resource share, and answers so that a rule neither passes nor fails because of it.
@@ -82,14 +103,14 @@ class Node:
     def fields(self) -> Iterator[tuple[str, "Node"]]:
         """The entries of an object; none for anything else."""
         value = self._known()
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             for key in value:
                 yield str(key), self._child(str(key))
 
     def elements(self) -> Iterator["Node"]:
         """The elements of a list; none for anything else."""
         value = self._known()
-        if isinstance(value, Sequence) and not isinstance(value, str):
+        if isinstance(value, list):
             for index in range(len(value)):
                 yield self._child(index)
 
@@ -110,18 +131,10 @@ class Node:
 
 
 def _read(container: object, key: str | int) -> object:
-    """One access, which the SDK's proxies answer with UnknownValueError. They are no dict and no list."""
-    if container is None:
-        return None
-    try:
-        if isinstance(container, Mapping):
-            return container[key]
-        if isinstance(container, Sequence) and isinstance(key, int) and not isinstance(container, str):
-            return container[key]
-    except UnknownValueError:
-        return UNKNOWN
-    except (KeyError, IndexError):
-        return None
+    if isinstance(container, dict):
+        return container.get(key)
+    if isinstance(container, list) and isinstance(key, int):
+        return container[key] if key < len(container) else None
     return None
 
 

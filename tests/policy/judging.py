@@ -1,4 +1,4 @@
-"""Asking a rule in this process, through the SDK's policy object and its proxies, as the engine does by gRPC."""
+"""Asking a rule in this process, through the SDK's policy object, as the engine does by gRPC."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -12,12 +12,13 @@ from pulumi_policy import (
     ResourceValidationArgs,
     StackValidationArgs,
 )
-from pulumi_policy.proxy import UnknownValueError, unknown_checking_proxy
+from pulumi_policy.proxy import UnknownValueError
 
 from policy.exceptions import Ledger
 from policy.policies import Enforcement
 from policy.rule import Rule
 from policy.rules import RULES
+from policy.values import mark_unknown
 from tests.policy.fixtures import DEPLOYMENT_TYPE, thawed
 
 RULE_IDS = frozenset(rule.id for rule in RULES)
@@ -70,7 +71,7 @@ def judge(
 ) -> Verdict:
     """The verdict on one resource with these inputs."""
     urn = Given(resource_type, {}, name).urn
-    values = unknown_checking_proxy(thawed(props))
+    values = mark_unknown(thawed(props))
     args = ResourceValidationArgs(resource_type, values, urn, name, OPTIONS, None, config)
     return _verdict(rule, args)
 
@@ -85,7 +86,7 @@ def judge_stack(rule: Rule, *given: Given, config: dict[str, Any] | None = None)
 
 
 def policy_resource(given: Given) -> PolicyResource:
-    props = unknown_checking_proxy(thawed(given.props))
+    props = mark_unknown(thawed(given.props))
     options = copy(OPTIONS)
     options.ignore_changes = list(given.ignore_changes)
     return PolicyResource(given.type, props, given.urn, given.name, options, None, None, [], {})

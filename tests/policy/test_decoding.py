@@ -1,15 +1,19 @@
-"""What the pack's cache of decoded resources returns is what the SDK returns without it."""
+"""What the pack's cache of decoded resources returns is what the SDK returns without it, unknown values apart."""
 
 from typing import Any
 
 import pulumi
 import pulumi_policy.policy
 import pytest
+from pulumi_policy import ResourceValidationArgs
 from pulumi_policy.deserialize import SPECIAL_ASSET_SIG, SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
-from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, UnknownValueError
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policy.decoding import decode_once
+from policy.resources import from_resource_args
+from policy.values import UNKNOWN
 from tests.policy.conftest import struct
+from tests.policy.judging import OPTIONS
 
 # The SDK exports what is replaced in it to nobody.
 sdk: Any = pulumi_policy.policy
@@ -34,12 +38,11 @@ def as_the_sdk_does(props: dict[str, object]) -> Any:
 
 
 @pytest.mark.usefixtures("decoding_once")
-def test_secrets_are_unpacked_assets_made_and_unknown_values_guarded() -> None:
+def test_secrets_are_unpacked_assets_made_and_unknown_values_marked() -> None:
     decoded = as_the_sdk_does(PROPS)
     assert decoded["secret"]["a"][0] == 1
     assert isinstance(decoded["asset"], pulumi.StringAsset)
-    with pytest.raises(UnknownValueError):
-        decoded["unknown"][0]
+    assert decoded["unknown"] == [UNKNOWN]
 
 
 @pytest.mark.usefixtures("decoding_once")
@@ -61,3 +64,10 @@ def test_an_sdk_that_has_changed_is_told_at_the_start(monkeypatch: pytest.Monkey
     monkeypatch.delattr(sdk, "unknown_checking_proxy")
     with pytest.raises(ImportError, match=r"no unknown_checking_proxy any more: adapt policy/decoding\.py"):
         decode_once()
+
+
+def test_values_that_the_sdk_decoded_itself_are_refused_and_not_taken_for_absent() -> None:
+    props = sdk.unknown_checking_proxy({"spec": {}})
+    args = ResourceValidationArgs("a:b:C", props, "urn", "name", OPTIONS, None, None)
+    with pytest.raises(TypeError, match=r"call policy\.decoding\.decode_once"):
+        from_resource_args(args)

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from pulumi_policy import ResourceValidationArgs, Severity, StackValidationArgs
-from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policy.exceptions import KEY_PREFIX, today
 from policy.policies import policies
 from policy.resources import Stack
 from policy.rule import Rule, Violation
 from policy.rules import RULES
+from policy.values import mark_unknown
 from tests.policy.fixtures import (
     COMPLIANT_DEPLOYMENT,
     DEPLOYMENT_TYPE,
@@ -48,7 +49,7 @@ def judge_resource(props: Mapping[str, Any], resource_type: str = DEPLOYMENT_TYP
     return _ask(
         rules,
         lambda own: ResourceValidationArgs(
-            given.type, unknown_checking_proxy(thawed(props)), given.urn, given.name, OPTIONS, None, own
+            given.type, mark_unknown(thawed(props)), given.urn, given.name, OPTIONS, None, own
         ),
         config,
     )

@@ -37,7 +37,8 @@ from tools.language_host.policy_proxy import PolicyProxy
 StartPack = Callable[..., Pack]
 # In the order in which the SDK asks them.
 ALL = (*RULES, exceptions_report(Ledger()))
-# What the pack may take for a stack of this size, the conversations included.
+# What the pack may take for a stack of this size, a third of it for the conversations. It takes 1.1 to 1.4 s on quiet
+# cores, and up to half as much again on cores that others use too.
 RESOURCES = 500
 BUDGET_SECONDS = 2.0
 NEURON_IMAGE = "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx"
@@ -193,11 +194,9 @@ def judged(pack: Pack, stack: list[Given]) -> Judged:
 
 def test_a_large_stack_is_judged_in_time_and_as_in_this_process(start_pack: StartPack) -> None:
     stack = mixed_stack()
-    # Two cores that others use too make processor time longer by half: the better of two packs counts.
-    first = judged(start_pack(), stack)
-    seconds = first.seconds if first.seconds < BUDGET_SECONDS else judged(start_pack(), stack).seconds
+    verdict = judged(start_pack(), stack)
 
-    for given, diagnostics in zip(stack, first.by_resource, strict=True):
+    for given, diagnostics in zip(stack, verdict.by_resource, strict=True):
         expected = [
             (rule.id, message)
             for rule in RULES
@@ -212,12 +211,12 @@ def test_a_large_stack_is_judged_in_time_and_as_in_this_process(start_pack: Star
         for message, urn in zip(*_stack_verdict(rule.id, stack), strict=True)
     ]
     # Nothing declares a quota for the pool, and vcpu-quota says so.
-    warnings = [one for one in first.by_stack if "no quota is declared" in one.message]
+    warnings = [one for one in verdict.by_stack if "no quota is declared" in one.message]
     assert [one.policyName for one in warnings] == ["vcpu-quota"]
-    violations = [one for one in first.by_stack if one not in warnings]
+    violations = [one for one in verdict.by_stack if one not in warnings]
     assert [(one.policyName, one.message.split("\n", 1)[1], one.urn) for one in violations] == expected_of_stack
-    assert any(one.policyName == "rollout-capacity" for one in first.by_stack)
-    assert seconds < BUDGET_SECONDS
+    assert any(one.policyName == "rollout-capacity" for one in verdict.by_stack)
+    assert verdict.seconds < BUDGET_SECONDS
 
 
 def _stack_verdict(rule_id: str, stack: list[Given]) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
@@ -273,8 +272,11 @@ import sys
 from dataclasses import replace
 sys.path.insert(0, {str(ROOT)!r})
 from pulumi_policy import PolicyPack
+from policy.decoding import decode_once
 from policy.policies import policies
 from policy.rules import RULES
+
+decode_once()
 
 def fail(_):
     raise KeyError({TOKEN!r})
@@ -297,6 +299,6 @@ def test_a_rule_that_fails_is_reported_and_turns_no_other_off(start_pack: StartP
     assert {"guarded-endpoint", "rollout-capacity"} <= {one.policyName for one in in_stack}
     for diagnostics, rule in ((in_resource, "memory-limits"), (in_stack, "guarded-endpoint")):
         [failed] = [one for one in diagnostics if one.policyName == rule]
-        assert "the rule itself failed (KeyError in fail, line 10)" in failed.message
+        assert "the rule itself failed (KeyError in fail, line 13)" in failed.message
         assert failed.enforcementLevel == analyzer_pb2.MANDATORY
         assert TOKEN[3:] not in failed.message

@@ -4,13 +4,13 @@ from typing import Any
 
 import pulumi
 import pytest
-from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
-from policy.values import Node
+from policy.values import Node, mark_unknown
 
 
 def node(props: dict[str, Any]) -> Node:
-    return Node(unknown_checking_proxy(props))
+    return Node(mark_unknown(props))
 
 
 def test_a_path_names_keys_indexes_and_keys_with_dots() -> None:
