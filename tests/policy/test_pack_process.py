@@ -37,8 +37,8 @@ from tools.language_host.policy_proxy import PolicyProxy
 StartPack = Callable[..., Pack]
 # In the order in which the SDK asks them.
 ALL = (*RULES, exceptions_report(Ledger()))
-# What the pack may take for a stack of this size, a third of it for the conversations. It takes 1.1 to 1.4 s on quiet
-# cores, and up to half as much again on cores that others use too.
+# What the pack may take for a stack of this size. It takes 1.1 to 1.4 s on cores of its own, 0.36 s of it for the
+# conversations; on cores that others use too, processor time gets longer as well.
 RESOURCES = 500
 BUDGET_SECONDS = 2.0
 NEURON_IMAGE = "public.ecr.aws/neuron/pytorch-inference-vllm-neuronx"
