@@ -1,5 +1,6 @@
 """What a stack file's values mean together: every fault that the shape alone does not show."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,7 +14,7 @@ from components.settings.cluster import CreatedCluster
 from components.settings.serving import ModelSettings, ServingSettings
 from neuron import memory
 from neuron.disk import PodOnDisk, disk_gib, needed_disk_gib
-from neuron.images import IMAGE_LINES, ImageLine, lines_for
+from neuron.images import IMAGE_LINES, SAVE_SHARDED_CHECKPOINT, SHARDING_KEYS, ImageLine, lines_for
 from neuron.instances import INSTANCE_TYPES, InstanceType
 from neuron.model import CHECKPOINT_GB, CONTEXT_TOKENS, Model, storage_gib
 from neuron.placement import Pool, allowed_tensor_parallel, chips_per_pod, free_slots
@@ -127,6 +128,7 @@ def _serving(path: str, serving: ServingSettings, settings: Settings) -> Iterato
             "set checkpointGb",
         )
     yield from _context(path, serving.model)
+    yield from _sharded_checkpoint(path, serving, line)
     if instance is None:
         return
     yield from _line_runs(path, line, instance)
@@ -183,6 +185,28 @@ def _context(path: str, model: ModelSettings) -> Iterator[Fault]:
             f"{context} or less, the context of {model.id}",
             f"set {context} at most",
         )
+
+
+def _sharded_checkpoint(path: str, serving: ServingSettings, line: ImageLine | None) -> Iterator[Fault]:
+    """One setting says it: disk, artifact and pods follow from that, and would not from the compiler's own key."""
+    if serving.model.sharded_checkpoint and line is not None and not line.saves_sharded_checkpoints:
+        able = " or ".join(one.name for one in IMAGE_LINES.values() if one.saves_sharded_checkpoints)
+        yield Fault(
+            f"{path}.model.shardedCheckpoint",
+            f"true with imageLine {line.name}, which saves no sharded checkpoints",
+            f"false, or true with {able}",
+            "leave it out",
+        )
+    for key in SHARDING_KEYS:
+        if key in serving.neuron_config:
+            value = serving.neuron_config[key]
+            wanted = key == SAVE_SHARDED_CHECKPOINT and value is True
+            yield Fault(
+                f"{path}.neuronConfig.{key}",
+                json.dumps(value),
+                "nothing: model.shardedCheckpoint decides",
+                "set model.shardedCheckpoint: true in its place" if wanted else "leave it out",
+            )
 
 
 def _memory(path: str, serving: ServingSettings, instance: InstanceType, line: ImageLine | None) -> Iterator[Fault]:

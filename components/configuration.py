@@ -132,7 +132,12 @@ def _placeholder(schema: Any) -> JsonValue:
     if "enum" in schema:
         first: JsonValue = schema["enum"][0]
         return first
-    by_type: dict[str, JsonValue] = {"integer": schema.get("minimum", 1), "number": 1, "string": "placeholder"}
+    by_type: dict[str, JsonValue] = {
+        "integer": schema.get("minimum", 1),
+        "number": 1,
+        "string": "placeholder",
+        "boolean": False,
+    }
     return by_type.get(schema.get("type"), schema.get("const"))
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from neuron import differences as naming
 from neuron.errors import ImpossibleInputError
-from neuron.images import ImageLine
+from neuron.images import ImageLine, compiler_settings, rank_files
 from neuron.instances import DEFAULT_LOGICAL_CORE_SIZE, InstanceType
 from neuron.model import Model
 
@@ -32,12 +32,14 @@ class Artifact:
     """Weights and compiled graphs of one configuration. `inputs` are JSON values by name, nested where they are.
 
     `artifacts_variable` is the environment variable that points the image line's server at the compiled graphs.
+    `rank_files` lie among those and hold each rank's weights; without any, the server shards the weights at load.
     """
 
     model: str
     revision: str
     inputs: Mapping[str, object]
     artifacts_variable: str
+    rank_files: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -57,6 +59,7 @@ class Artifact:
             "key": self.key,
             "prefix": self.prefix,
             "artifacts_variable": self.artifacts_variable,
+            "rank_files": self.rank_files,
             "inputs": self.inputs,
         }
         return json.dumps(fields, sort_keys=True, indent=2) + "\n"
@@ -84,7 +87,7 @@ def artifact(
         "tensor_parallel": model.tensor_parallel,
         "max_model_len": model.max_model_len,
         "max_num_seqs": model.max_num_seqs,
-        "neuron_config": dict(neuron_config),
+        "neuron_config": compiler_settings(line, model, neuron_config),
         "image_line": line.name,
         # Names vLLM's version and, through the SDK, the compiler's.
         "image_tag": line.tag,
@@ -95,7 +98,7 @@ def artifact(
         "logical_core_size": logical_core_size or DEFAULT_LOGICAL_CORE_SIZE[instance.core_generation],
     }
     _canonical_json(inputs)
-    return Artifact(model.id, model.revision, inputs, line.artifacts_variable)
+    return Artifact(model.id, model.revision, inputs, line.artifacts_variable, rank_files(model))
 
 
 def differences(wanted: Artifact, found: Artifact) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class ImageLine:
     """One line of images. `config_flag` takes the compiler settings as JSON, under `config_key` where it has one.
 
     `artifacts_variable` points the server at compiled artifacts, `compile_cache_variable` at the compiler's own cache;
+    `saves_sharded_checkpoints` says that the compiler can leave each rank's weights beside the graphs for the server;
     `miss_is_fatal` makes a server that would have to compile fail instead. `minimum_driver` and `maximum_driver` bound
     the Neuron driver of the node's AMI that the line's runtime is known to run on, None where no bound is known.
     """
@@ -55,6 +56,7 @@ class ImageLine:
     device_flag: bool = False
     environment: tuple[tuple[str, str], ...] = ()
     compile_cache_variable: str | None = None
+    saves_sharded_checkpoints: bool = False
     miss_is_fatal: tuple[tuple[str, str], ...] = ()
     shutdown_timeout_flag: str | None = None
     minimum_driver: str | None = None
@@ -82,6 +84,7 @@ _LINES = (
         config_key=None,
         artifacts_variable="NEURON_COMPILED_ARTIFACTS",
         compile_cache_variable="NEURON_COMPILE_CACHE_URL",
+        saves_sharded_checkpoints=True,
         metrics=_V0_METRICS,
         device_flag=True,
         environment=(("VLLM_NEURON_FRAMEWORK", "neuronx-distributed-inference"),),
@@ -98,6 +101,7 @@ _LINES = (
         config_key="override_neuron_config",
         artifacts_variable="NEURON_COMPILED_ARTIFACTS",
         compile_cache_variable="NEURON_COMPILE_CACHE_URL",
+        saves_sharded_checkpoints=True,
         metrics=_V1_METRICS,
         # Driver 2.29 refuses runtimes older than 2.33 (known issue of SDK 2.31).
         maximum_driver="2.28",
@@ -114,6 +118,7 @@ _LINES = (
         config_key="override_neuron_config",
         artifacts_variable="NEURON_COMPILED_ARTIFACTS",
         compile_cache_variable="NEURON_COMPILE_CACHE_URL",
+        saves_sharded_checkpoints=True,
         metrics=_V1_METRICS,
         minimum_driver="2.27",
     ),
@@ -134,6 +139,13 @@ _LINES = (
         minimum_driver="2.27",
     ),
 )
+
+# NxD Inference's setting for pre-sharded checkpoints, and where it then writes and reads the weights of each rank
+# (NeuronApplicationBase.shard_weights and load_weights, alike in its releases of SDK 2.25 to 2.31).
+SAVE_SHARDED_CHECKPOINT = "save_sharded_checkpoint"
+_RANK_FILE = "weights/tp{rank}_sharded_checkpoint.safetensors"
+# Settings of the compiler that follow from `Model.sharded_checkpoint`. With the second, the compiler writes no shards.
+SHARDING_KEYS = (SAVE_SHARDED_CHECKPOINT, "skip_sharding")
 
 # What is known beside the lines above, for images that others chose: vLLM versions as (major, minor).
 V1_MINIMUM_VERSION = (0, 11)
@@ -207,13 +219,31 @@ def support_doubt(version: tuple[int, int], families: Iterable[str]) -> str | No
     return None
 
 
+def compiler_settings(line: ImageLine, model: Model, neuron_config: Mapping[str, object]) -> dict[str, object]:
+    """The compiler settings of a model: those stated, and what follows from the model.
+
+    ImpossibleInputError for a pre-sharded checkpoint on a line that has none.
+    """
+    if not model.sharded_checkpoint:
+        return dict(neuron_config)
+    if not line.saves_sharded_checkpoints:
+        raise ImpossibleInputError(f"found a sharded checkpoint for line {line.name}, which cannot save one")
+    return {**neuron_config, SAVE_SHARDED_CHECKPOINT: True}
+
+
+def rank_files(model: Model) -> tuple[str, ...]:
+    """Files below the compiled graphs that hold the weights, one a tensor-parallel rank; none if sharded at load."""
+    ranks = range(model.tensor_parallel) if model.sharded_checkpoint else ()
+    return tuple(_RANK_FILE.format(rank=rank) for rank in ranks)
+
+
 def model_arguments(
     line: ImageLine, model: Model, neuron_config: Mapping[str, object], model_path: str
 ) -> tuple[str, ...]:
     """The arguments that shape the compiled graph: alike for compiling and serving, or the artifacts do not load.
 
-    `neuron_config` holds compiler settings such as `enable_bucketing`. `model_path` is the directory that holds the
-    weights at the pinned revision; clients still name the model by its id.
+    `neuron_config` holds compiler settings such as `enable_bucketing`, more follow from the model. `model_path` is the
+    directory that holds the weights at the pinned revision; clients still name the model by its id.
     """
     arguments = [
         f"--model={model_path}",
@@ -225,8 +255,9 @@ def model_arguments(
     ]
     if line.device_flag:
         arguments.append("--device=neuron")
-    if neuron_config:
-        nested = neuron_config if line.config_key is None else {line.config_key: neuron_config}
+    settings = compiler_settings(line, model, neuron_config)
+    if settings:
+        nested = settings if line.config_key is None else {line.config_key: settings}
         arguments.append(f"{line.config_flag}={json.dumps(nested, sort_keys=True, separators=(',', ':'))}")
     return tuple(arguments)
 

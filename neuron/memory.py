@@ -41,7 +41,11 @@ def load_peak_gib(model: Model) -> float:
 
 
 def checkpoint_load_peak_gib(checkpoint_gb: float) -> float:
-    """Host memory at the peak of loading a checkpoint of that size, in decimal gigabytes."""
+    """Host memory at the peak of loading a checkpoint of that size, in decimal gigabytes.
+
+    Also of a sharded one: its publisher shards as other servers do at load. Its servers read what each rank needs and
+    convert nothing, which takes less, but no measurement says how much.
+    """
     return checkpoint_gb * _GIB_PER_GB * LOAD_PEAK_FACTOR
 
 

@@ -38,6 +38,7 @@ class Model:
     """A Hugging Face model at one revision, and how it is served. Lengths are tokens.
 
     `cold_start_seconds` is the measured cold start of this model (compile included); None: it is estimated.
+    With `sharded_checkpoint` the compiler shards the weights once, for every server; else each server does at load.
     """
 
     id: str
@@ -48,8 +49,14 @@ class Model:
     tensor_parallel: int
     dtype: DataType = "bfloat16"
     cold_start_seconds: int | None = None
+    sharded_checkpoint: bool = False
 
 
 def storage_gib(model: Model) -> int:
-    """Disk for a pod that downloads and compiles: the weights, twice while they are rewritten, and the artifacts."""
-    return math.ceil(model.checkpoint_gb * 2) + COMPILE_WORK_GIB
+    """Disk for a pod that downloads and compiles: the weights, twice while they are rewritten, and the artifacts.
+
+    A sharded checkpoint is the weights once more. Where ranks share key-value heads, or float32 is served of bfloat16,
+    it is larger than its source, up to twice; then the room for rewriting holds the rest.
+    """
+    copies = 3 if model.sharded_checkpoint else 2
+    return math.ceil(model.checkpoint_gb * copies) + COMPILE_WORK_GIB

@@ -11,7 +11,10 @@ from neuron.rollout import DEFAULT_LONGEST_REQUEST_SECONDS
 
 
 class ModelSettings(Section):
-    """The model; `checkpointGb` (decimal gigabytes on disk) may be left out for models that neuron.model knows."""
+    """The model; `checkpointGb` (decimal gigabytes on disk) may be left out for models that neuron.model knows.
+
+    With `shardedCheckpoint` the weights are sharded once, when the model is compiled, and not by each server at load.
+    """
 
     id: str = Field(min_length=1)
     revision: Commit
@@ -20,6 +23,7 @@ class ModelSettings(Section):
     max_num_seqs: int = Field(ge=1)
     tensor_parallel: int = Field(ge=1)
     dtype: DataType = "bfloat16"
+    sharded_checkpoint: bool = False
     cold_start_seconds: int | None = Field(default=None, ge=1)
 
 

@@ -55,7 +55,7 @@ def compile_model(
     _keep_complete_modules(part.directory)
     with report.stage("compile"):
         _run_vllm(arguments, _environment(description.artifacts_variable, part.directory), local.directory)
-    _check_results(description.artifacts_variable, part.directory)
+    _check_results(description, part.directory)
     with report.stage("hash artifacts") as stage:
         files = part.measure(stage.add)
     part.finish(files)
@@ -110,7 +110,10 @@ def _run_vllm(arguments: Sequence[str], environment: Mapping[str, str], director
 
 
 def _keep_complete_modules(directory: Path) -> None:
-    """Delete all but complete modules: vLLM would load a half-written result, the compiler repeat a cached failure."""
+    """Delete all but complete modules: vLLM would load a half-written result, the compiler repeat a cached failure.
+
+    What a rank's weights lack, nothing tells before they are loaded; so they are sharded again.
+    """
     keep = {module for module in directory.glob(_MODULES) if _is_complete(module)}
     ancestors = {path.parent for path in keep}
     for path in [*directory.iterdir(), *directory.glob(_MODULES)]:
@@ -119,8 +122,9 @@ def _keep_complete_modules(directory: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _check_results(artifacts_variable: str, directory: Path) -> None:
-    missing = [pattern for pattern in _RESULTS[artifacts_variable] if not any(directory.glob(pattern))]
+def _check_results(description: Description, directory: Path) -> None:
+    wanted = [*_RESULTS[description.artifacts_variable], *description.rank_files]
+    missing = [pattern for pattern in wanted if not any(directory.glob(pattern))]
     incomplete = [module.name for module in directory.glob(_MODULES) if not _is_complete(module)]
     if missing or incomplete:
         raise ArtifactError(f"compiling ended without error, but {[*missing, *incomplete][0]} is not complete")

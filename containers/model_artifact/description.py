@@ -1,7 +1,7 @@
 """What is to be published or loaded: the file that the serving component wrote."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -10,7 +10,10 @@ from containers.model_artifact.errors import ArtifactError
 
 @dataclass(frozen=True)
 class Description:
-    """One artifact, as neuron.artifact describes it. `inputs` are the values behind `key`, in clear."""
+    """One artifact, as neuron.artifact describes it. `inputs` are the values behind `key`, in clear.
+
+    `rank_files` lie among the compiled graphs and hold each rank's weights; without any, servers read the model's own.
+    """
 
     model: str
     revision: str
@@ -18,6 +21,7 @@ class Description:
     prefix: str
     artifacts_variable: str
     inputs: Mapping[str, object]
+    rank_files: Sequence[str]
 
 
 def read_description(path: Path) -> Description:

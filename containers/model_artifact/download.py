@@ -14,7 +14,7 @@ from containers.model_artifact.manifest import File
 from containers.model_artifact.report import Report
 
 # The same weights again, for other programs, in repositories that have them as safetensors too.
-_OTHER_FORMATS = ("*.bin", "*.pt", "*.pth", "*.gguf", "*.h5", "*.msgpack", "*.onnx", "*.ot", "original/*", "onnx/*")
+OTHER_FORMATS = ("*.bin", "*.pt", "*.pth", "*.gguf", "*.h5", "*.msgpack", "*.onnx", "*.ot", "original/*", "onnx/*")
 
 
 def download(description: Description, part: Part, report: Report) -> Mapping[str, File]:
@@ -43,7 +43,7 @@ def _fetch(description: Description, part: Part) -> dict[str, File | int]:
     name, revision = description.model, description.revision
     try:
         repository = huggingface_hub.HfApi().model_info(name, revision=revision, files_metadata=True)
-        ignored = _OTHER_FORMATS if any(s.rfilename.endswith(".safetensors") for s in repository.siblings) else ()
+        ignored = OTHER_FORMATS if any(s.rfilename.endswith(".safetensors") for s in repository.siblings) else ()
         huggingface_hub.snapshot_download(
             name, revision=revision, local_dir=part.directory, ignore_patterns=list(ignored)
         )

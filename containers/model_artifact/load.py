@@ -4,11 +4,17 @@ Accepts nothing but a complete manifest of exactly the key that the server needs
 """
 
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatch
 
 from containers.model_artifact.acceptance import mismatch
 from containers.model_artifact.cache import Publication, published_of_model, wrong_size
 from containers.model_artifact.compilation import check_model_argument, compile_model
+from containers.model_artifact.download import OTHER_FORMATS
 from containers.model_artifact.errors import ArtifactError
+from containers.model_artifact.local import Part
+from containers.model_artifact.manifest import Manifest, PublishedFile
 from containers.model_artifact.program import Job, parser, run
 from containers.model_artifact.report import Report
 from containers.model_artifact.restore import bring_weights, restore
@@ -26,11 +32,29 @@ def load(job: Job, report: Report) -> str:
     if problem is not None:
         raise ArtifactError(f"{prefix}: {problem}; publish it again")
     try:
-        for name, part in job.local.parts.items():
-            restore(job, part, manifest.part(name), report)
+        for part, files in _wanted(job, manifest):
+            restore(job, part, files, report)
     except ArtifactError as error:
         raise ArtifactError(f"{prefix}: {error}") from None
     return f"loaded {prefix}"
+
+
+def _wanted(job: Job, manifest: Manifest) -> Iterator[tuple[Part, Mapping[str, PublishedFile]]]:
+    """What the server reads. Where each rank finds its weights among the graphs, the model's own stay in the cache.
+
+    The part is then another than a compiler needs, and says so.
+    """
+    for name, part in job.local.parts.items():
+        files = manifest.part(name)
+        if job.description.rank_files and part == job.local.model:
+            without = {path: file for path, file in files.items() if not _holds_weights(path)}
+            yield replace(part, identity=f"{part.identity} without weights"), without
+        else:
+            yield part, files
+
+
+def _holds_weights(path: str) -> bool:
+    return any(fnmatch(path, pattern) for pattern in ("*.safetensors", *OTHER_FORMATS))
 
 
 def _miss(job: Job, report: Report) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from neuron.artifact import Artifact, artifact
 from neuron.images import image_line, model_arguments
 from neuron.instances import instance_type
+from neuron.model import Model
 from tests.unit.builders import model
 
 REPOSITORY = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ class Sandbox:
     cache: Path
     line: str = "nxdi"
     max_num_seqs: int = 4
+    sharded_checkpoint: bool = False
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -65,8 +67,7 @@ class Sandbox:
     def artifact(self) -> Artifact:
         """What the pod wants."""
         name, instance = LINES[self.line]
-        wanted = replace(model(), max_num_seqs=self.max_num_seqs)
-        return artifact(image_line(name), wanted, {"enable_bucketing": False}, instance_type(instance))
+        return artifact(image_line(name), self._model, {"enable_bucketing": False}, instance_type(instance))
 
     @property
     def prefix(self) -> Path:
@@ -76,9 +77,8 @@ class Sandbox:
     def server_arguments(self) -> list[str]:
         """The server's arguments, with the model's own copy in the pod."""
         name, _ = LINES[self.line]
-        wanted = replace(model(), max_num_seqs=self.max_num_seqs)
         path = str(self.local / "model")
-        return list(model_arguments(image_line(name), wanted, {"enable_bucketing": False}, path))
+        return list(model_arguments(image_line(name), self._model, {"enable_bucketing": False}, path))
 
     def other_pod(self, name: str, **changes: Any) -> "Sandbox":
         """A pod with another disk and the same cache."""
@@ -135,7 +135,7 @@ class Sandbox:
         return Ended(process.returncode, log, message.read_text() if message.exists() else "")
 
     def start_server(self) -> dict[str, object]:
-        """What the stand-in for vLLM's server came up with: how ("loaded", "compiled"), config, own, whole."""
+        """What the stand-in for vLLM's server came up with: how ("loaded", "compiled"), config, own, whole, weights."""
         started = self.directory / "started.json"
         started.unlink(missing_ok=True)
         variable = image_line(LINES[self.line][0]).artifacts_variable
@@ -158,6 +158,10 @@ class Sandbox:
         """The files that the hub sent to this pod."""
         log = self.directory / "hub.log"
         return log.read_text().splitlines() if log.exists() else []
+
+    @property
+    def _model(self) -> Model:
+        return replace(model(), max_num_seqs=self.max_num_seqs, sharded_checkpoint=self.sharded_checkpoint)
 
     def _environment(self, more: dict[str, str]) -> dict[str, str]:
         return {

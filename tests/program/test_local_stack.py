@@ -79,6 +79,18 @@ def test_the_server_compiles_and_serves_with_the_same_arguments_and_is_process_o
     assert server["command"] == ["python3", "-m", "vllm.entrypoints.openai.api_server"]
 
 
+def test_a_sharded_checkpoint_is_asked_for_when_compiling_and_serving_and_takes_more_disk(
+    run_program: Run, local_stack: dict[str, Any]
+) -> None:
+    local_stack["serving"][0]["model"]["shardedCheckpoint"] = True
+    recorder = run_program(local_stack)
+    (job,) = recorder.of_type(":Job")
+    spec, publisher = pod_spec(recorder), job.inputs["spec"]["template"]["spec"]["containers"][0]
+    for container in (publisher, *spec["initContainers"], *spec["containers"]):
+        assert '--additional-config={"override_neuron_config":{"save_sharded_checkpoint":true}}' in container["args"]
+        assert container["resources"]["requests"]["ephemeral-storage"] == "17Gi"
+
+
 def test_the_await_outlasts_the_progress_deadline_which_outlasts_the_probes(
     run_program: Run, local_stack: dict[str, Any]
 ) -> None:

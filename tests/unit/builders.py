@@ -8,6 +8,7 @@ def model(
     checkpoint_gb: float = 2.2,
     tensor_parallel: int = 2,
     cold_start_seconds: int | None = None,
+    sharded_checkpoint: bool = False,
 ) -> Model:
     """The measured TinyLlama, but for what the test says."""
     return Model(
@@ -18,4 +19,5 @@ def model(
         max_num_seqs=4,
         tensor_parallel=tensor_parallel,
         cold_start_seconds=cold_start_seconds,
+        sharded_checkpoint=sharded_checkpoint,
     )

@@ -26,7 +26,10 @@ CHANGED: dict[str, object] = {
     "tensor_parallel": 1,
     "dtype": "float16",
     "cold_start_seconds": 600,
+    "sharded_checkpoint": True,
 }
+# Inputs that are not called like the field behind them.
+INPUTS = {"id": "model", "sharded_checkpoint": "neuron_config.save_sharded_checkpoint"}
 
 PATH = "/model/model"
 
@@ -48,7 +51,7 @@ def test_every_field_of_the_model_but_estimates_changes_the_key_and_is_named(fie
     changed = usual(replace(model(), **{field: CHANGED[field]}))  # type: ignore[arg-type]
     assert (changed.key == usual().key) == (field in ESTIMATES)
     named = [phrase.partition(":")[0] for phrase in differences(usual(), changed)]
-    assert named == [] if field in ESTIMATES else named == ["model" if field == "id" else field]
+    assert named == [] if field in ESTIMATES else named == [INPUTS.get(field, field)]
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Model)])
@@ -114,6 +117,12 @@ def test_the_description_is_the_same_for_the_same_artifact_and_has_all_of_it() -
     assert (described["key"], described["prefix"]) == (usual().key, usual().prefix)
     assert described["artifacts_variable"] == "NEURON_COMPILED_ARTIFACTS"
     assert usual().description() == usual(overrides=dict(reversed(OVERRIDES.items()))).description()
+
+
+def test_the_description_names_the_files_of_the_ranks_where_the_checkpoint_is_sharded() -> None:
+    assert json.loads(usual().description())["rank_files"] == []
+    sharded = json.loads(usual(model(sharded_checkpoint=True)).description())
+    assert sharded["rank_files"] == [f"weights/tp{rank}_sharded_checkpoint.safetensors" for rank in (0, 1)]
 
 
 @pytest.mark.parametrize("name", ["../../other", "org/model/extra", "/model", "org/", "a@b", ""])

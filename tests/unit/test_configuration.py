@@ -145,6 +145,26 @@ def test_good_values_are_taken() -> None:
             "allowed: mode create or existing: a role is given to Prometheus by the cluster's EKS name; "
             "fix: leave it out, or change cluster.mode",
         ),
+        (
+            {
+                "nodeGroups.0.instanceType": "trn2.3xlarge",
+                "serving.0.imageLine": "plugin-0.24",
+                "serving.0.model.shardedCheckpoint": True,
+            },
+            "serving[0].model.shardedCheckpoint: found true with imageLine plugin-0.24, "
+            "which saves no sharded checkpoints; "
+            "allowed: false, or true with v0-0.9.1 or nxdi-0.13 or nxdi-0.16; fix: leave it out",
+        ),
+        (
+            {"serving.0.neuronConfig": {"save_sharded_checkpoint": True}},
+            "serving[0].neuronConfig.save_sharded_checkpoint: found true; "
+            "allowed: nothing: model.shardedCheckpoint decides; fix: set model.shardedCheckpoint: true in its place",
+        ),
+        (
+            {"serving.0.neuronConfig": {"skip_sharding": True}},
+            "serving[0].neuronConfig.skip_sharding: found true; "
+            "allowed: nothing: model.shardedCheckpoint decides; fix: leave it out",
+        ),
         ({"serving": []}, "serving: found an empty list; allowed: at least one entry; fix: add one"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -187,6 +207,10 @@ def test_faults_of_shape_and_of_meaning_come_together() -> None:
         (
             {"serving.0.model.dtype": "int4", "serving.0.imageLine": "x"},
             {"serving[0].model.dtype", "serving[0].imageLine"},
+        ),
+        (
+            {"serving.0.model.shardedCheckpoint": "yes", "serving.0.imageLine": "x"},
+            {"serving[0].model.shardedCheckpoint", "serving[0].imageLine"},
         ),
     ],
 )
