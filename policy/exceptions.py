@@ -2,28 +2,36 @@
 
 A Kubernetes object says so by an annotation, an AWS resource by a tag: `policy.neuron-serving.dev/except-<rule>` with
 the value `<YYYY-MM-DD> <reason>`, good through that day (UTC). For what can carry neither, and for findings on the
-stack as a whole, the rule's configuration lists them under `exceptions`.
+stack as a whole, the rule's configuration lists them under `exceptions`. None may end later than `longestExceptionDays`
+of that configuration from today: nobody remembers the others.
 """
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from policy.config import number
 from policy.manifests import Manifest, Subject
 from policy.rule import Violation
 from policy.values import Node
 
 KEY_PREFIX = "policy.neuron-serving.dev/except-"
 CONFIG_KEY = "exceptions"
+LONGEST_KEY = "longestExceptionDays"
+# A year: whoever answers for an exception looks at it that often. With the leap day, so that `next year` always counts.
+DEFAULT_LONGEST_DAYS = 366
 # What a configured exception names where the finding is on the stack as a whole.
 WHOLE_STACK = "stack"
 # What is missing or misspelt is said beside the violation, so the schema lets it through.
-CONFIG_SCHEMA: dict[str, Any] = {
-    "type": "array",
-    "items": {"type": "object", "properties": {key: {"type": "string"} for key in ("resource", "until", "reason")}},
-    "default": [],
+CONFIG_PROPERTIES: dict[str, dict[str, Any]] = {
+    CONFIG_KEY: {
+        "type": "array",
+        "items": {"type": "object", "properties": {key: {"type": "string"} for key in ("resource", "until", "reason")}},
+        "default": [],
+    },
+    LONGEST_KEY: {"type": "integer", "minimum": 1, "default": DEFAULT_LONGEST_DAYS},
 }
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -77,14 +85,16 @@ def stated_exceptions(
     rule_id: str, subject: Subject | None, config: Mapping[str, Any], rule_ids: Collection[str]
 ) -> Iterator[StatedException]:
     """The exceptions from a rule that are stated for an object, and those for rules that the pack does not have."""
+    longest_days = int(number(config, LONGEST_KEY, DEFAULT_LONGEST_DAYS))
     for place, key, value in _marks(subject):
         named = key.removeprefix(KEY_PREFIX)
         if named == rule_id:
             until, reason = [*(value.text() or "").split(maxsplit=1), "", ""][:2]
-            yield _checked(f"{place} {key}", until, reason)
+            yield _checked(f"{place} {key}", until, reason, longest_days)
         elif named not in rule_ids:
             yield StatedException(f"{place} {key}", "", "", f"the pack has no rule {named}")
-    yield from _configured(rule_id, subject, config)
+    for place, entry in _configured(rule_id, subject, config):
+        yield _checked(place, entry.at("until").text() or "", entry.at("reason").text() or "", longest_days)
 
 
 def _marks(subject: Subject | None) -> Iterator[tuple[str, str, Node]]:
@@ -107,13 +117,12 @@ def _tags(tags: Node) -> Iterator[tuple[str, Node]]:
         yield tag.at("key").text() or "", tag.at("value")
 
 
-def _configured(rule_id: str, subject: Subject | None, config: Mapping[str, Any]) -> Iterator[StatedException]:
+def _configured(rule_id: str, subject: Subject | None, config: Mapping[str, Any]) -> Iterator[tuple[str, Node]]:
+    """Entries of the configuration for that object, each with its place."""
     entries = config.get(CONFIG_KEY)
     for index, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
-        stated = Node(entry)
-        if stated.at("resource").text() in _names(subject):
-            place = f"{CONFIG_KEY}[{index}] in the configuration of {rule_id}"
-            yield _checked(place, stated.at("until").text() or "", stated.at("reason").text() or "")
+        if Node(entry).at("resource").text() in _names(subject):
+            yield f"{CONFIG_KEY}[{index}] in the configuration of {rule_id}", Node(entry)
 
 
 def _names(subject: Subject | None) -> tuple[str, ...]:
@@ -124,7 +133,7 @@ def _names(subject: Subject | None) -> tuple[str, ...]:
     return resource.urn, resource.name, str(subject)
 
 
-def _checked(place: str, until: str, reason: str) -> StatedException:
+def _checked(place: str, until: str, reason: str, longest_days: int) -> StatedException:
     """The exception with what is wrong about it. Neither value is quoted there: nobody has said what it is."""
     stated = StatedException(place, until, reason.strip())
     day = _day(until)
@@ -132,7 +141,14 @@ def _checked(place: str, until: str, reason: str) -> StatedException:
         return replace(stated, problem="it does not say until when, as YYYY-MM-DD")
     if not stated.reason:
         return replace(stated, problem="it gives no reason")
-    return replace(stated, problem=f"it ended on {day}") if day < today() else stated
+    if day < today():
+        return replace(stated, problem=f"it ended on {day}")
+    if (day - today()).days > longest_days:
+        latest = today() + timedelta(days=longest_days)
+        return replace(
+            stated, problem=f"it ends on {day}, after {latest}, the latest day allowed ({LONGEST_KEY}: {longest_days})"
+        )
+    return stated
 
 
 def _day(text: str) -> date | None:

@@ -18,7 +18,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from policy.exceptions import CONFIG_KEY, CONFIG_SCHEMA, KEY_PREFIX, Ledger, StatedException, stated_exceptions
+from policy.exceptions import CONFIG_PROPERTIES, KEY_PREFIX, Ledger, StatedException, stated_exceptions
 from policy.resources import from_resource_args, from_stack_args
 from policy.rule import Finding, Rule, Unjudged, Violation
 from policy.tokens import redact
@@ -124,7 +124,7 @@ class Enforcement:
             "description": rule.title,
             "display_name": rule.title,
             "enforcement_level": rule.level,
-            "config_schema": PolicyConfigSchema({**properties, CONFIG_KEY: CONFIG_SCHEMA}),
+            "config_schema": PolicyConfigSchema({**properties, **CONFIG_PROPERTIES}),
             "severity": rule.severity,
             "remediation_steps": "\n".join(f"{number}. {step}" for number, step in enumerate(rule.remediation, 1)),
             "url": rule.url,

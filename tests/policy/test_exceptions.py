@@ -9,7 +9,7 @@ import pytest
 from pulumi_policy import ResourceValidationArgs, Severity, StackValidationArgs
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from policy.exceptions import KEY_PREFIX, today
+from policy.exceptions import DEFAULT_LONGEST_DAYS, KEY_PREFIX, today
 from policy.policies import policies
 from policy.resources import Stack
 from policy.rule import Rule, Violation
@@ -31,6 +31,8 @@ REPORT = "policy-exceptions"
 RULE = "memory-limits"
 KEY = KEY_PREFIX + RULE
 NEXT_MONTH = (today() + timedelta(days=30)).isoformat()
+LONGEST = (today() + timedelta(days=DEFAULT_LONGEST_DAYS)).isoformat()
+TOO_LONG = (today() + timedelta(days=DEFAULT_LONGEST_DAYS + 1)).isoformat()
 YESTERDAY = (today() - timedelta(days=1)).isoformat()
 REASON = "the exporter's peak is being measured"
 
@@ -85,14 +87,35 @@ def test_an_exception_excuses_its_rule_and_is_reported_with_reason_and_end() -> 
     ]
 
 
-def test_an_exception_holds_through_its_last_day() -> None:
-    assert [name for name, _ in judge_resource(without_limit({KEY: f"{today()} {REASON}"}))] == [REPORT]
+@pytest.mark.parametrize("until", [today().isoformat(), LONGEST])
+def test_an_exception_holds_through_its_last_day_and_may_last_a_year(until: str) -> None:
+    assert [name for name, _ in judge_resource(without_limit({KEY: f"{until} {REASON}"}))] == [REPORT]
+
+
+def test_the_longest_term_is_a_matter_of_the_rules_configuration() -> None:
+    props = without_limit({KEY: f"{NEXT_MONTH} {REASON}"})
+    [(name, message)] = judge_resource(props, memory_limits={"longestExceptionDays": 29})
+    assert name == RULE
+    latest = today() + timedelta(days=29)
+    assert f"after {latest}, the latest day allowed (longestExceptionDays: 29)" in message
+    assert [name for name, _ in judge_resource(props, memory_limits={"longestExceptionDays": 30})] == [REPORT]
+    assert [name for name, _ in judge_resource(props, probes={"longestExceptionDays": 29})] == [REPORT]
+    longer = without_limit({KEY: f"{TOO_LONG} {REASON}"})
+    assert [name for name, _ in judge_resource(longer, memory_limits={"longestExceptionDays": 400})] == [REPORT]
 
 
 @pytest.mark.parametrize(
     ("annotations", "problem"),
     [
         ({KEY: f"{YESTERDAY} {REASON}"}, f"it ended on {YESTERDAY}"),
+        (
+            {KEY: f"{TOO_LONG} {REASON}"},
+            f"it ends on {TOO_LONG}, after {LONGEST}, the latest day allowed (longestExceptionDays: 366)",
+        ),
+        (
+            {KEY: f"9999-12-31 {REASON}"},
+            f"it ends on 9999-12-31, after {LONGEST}, the latest day allowed (longestExceptionDays: 366)",
+        ),
         ({KEY: NEXT_MONTH}, "it gives no reason"),
         ({KEY: f"{NEXT_MONTH}   "}, "it gives no reason"),
         ({KEY: REASON}, "it does not say until when, as YYYY-MM-DD"),
@@ -173,6 +196,10 @@ def test_the_configuration_excepts_a_resource_by_urn_name_or_object(resource: st
     ("entry", "problem"),
     [
         ({"resource": "given", "until": YESTERDAY, "reason": REASON}, f"it ended on {YESTERDAY}"),
+        (
+            {"resource": "given", "until": TOO_LONG, "reason": REASON},
+            f"it ends on {TOO_LONG}, after {LONGEST}, the latest day allowed (longestExceptionDays: 366)",
+        ),
         ({"resource": "given", "until": NEXT_MONTH}, "it gives no reason"),
         ({"resource": "given", "reason": REASON}, "it does not say until when, as YYYY-MM-DD"),
         ({"resource": "given", "until": 3, "reason": 4}, "it does not say until when, as YYYY-MM-DD"),
