@@ -126,9 +126,10 @@ configuration of the rule. `resource` is the URN, the name in the program, or ki
 What an exception lets pass is reported by [{_REPORT.id}]({_REPORT.id}.md), with reason and end. An exception that has
 ended, has no reason, no date or names no rule of the pack does not count: the violation stands and says so. Nor does
 one that ends later than {DEFAULT_LONGEST_DAYS} days from today; the message names the latest day that is allowed.
-`{LONGEST_KEY}` in the configuration of a rule makes that term shorter or longer. An annotation counts for its own object only: one on
-a List or on a pod template does nothing. In the value of a tag AWS allows letters, digits, spaces and
-`+ - = . _ : / @`.
+`{LONGEST_KEY}` in the configuration of a rule makes that term shorter or longer.
+
+An annotation counts for its own object only: one on a List or on a pod template does nothing. In the value of a tag AWS
+allows letters, digits, spaces and `+ - = . _ : / @`.
 
 ## Unknown values
 
