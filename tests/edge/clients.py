@@ -2,26 +2,34 @@
 
 import asyncio
 import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 from yarl import URL
 
 # As many tokens as the measured system answered with.
-USUAL: Mapping[str, object] = {"prompt": "hello", "max_tokens": 50}
+USUAL_TOKENS = 50
+USUAL: Mapping[str, object] = {"prompt": "hello", "max_tokens": USUAL_TOKENS}
 _LIMIT_SECONDS = 120
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request got, and when: seconds from its start."""
+    """What one request got, and when: its start and end, seconds of one clock."""
 
     status: int
-    seconds: float
+    started: float
+    ended: float
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def seconds(self) -> float:
+        """The latency."""
+        return self.ended - self.started
 
 
 def statuses(answers: Sequence[Answer]) -> dict[int, int]:
@@ -29,9 +37,19 @@ def statuses(answers: Sequence[Answer]) -> dict[int, int]:
     return dict(Counter(answer.status for answer in answers))
 
 
-def p99_seconds(answers: Sequence[Answer]) -> float:
-    """The latency that one answer in a hundred exceeds."""
-    return sorted(answer.seconds for answer in answers)[max(0, len(answers) * 99 // 100 - 1)]
+def p99(values: Iterable[float]) -> float:
+    """The value that one in a hundred exceeds."""
+    ordered = sorted(values)
+    return ordered[max(0, len(ordered) * 99 // 100 - 1)]
+
+
+def answers_meanwhile(answers: Sequence[Answer]) -> list[int]:
+    """For each answer, how many of the others came between its start and its end.
+
+    A latency in a unit that a busy machine does not stretch: what stops one request there stops the others too.
+    """
+    ends = sorted(answer.ended for answer in answers)
+    return [bisect_left(ends, answer.ended) - bisect_left(ends, answer.started) for answer in answers]
 
 
 @dataclass(frozen=True)
@@ -105,4 +123,4 @@ async def _send(session: aiohttp.ClientSession, request: Request) -> Answer:
         request.method, URL(request.url, encoded=True), headers=request.headers, json=request.body
     ) as response:
         body = await response.read()
-        return Answer(response.status, time.monotonic() - started, dict(response.headers), body)
+        return Answer(response.status, started, time.monotonic(), dict(response.headers), body)

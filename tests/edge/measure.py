@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stand_ins.vllm.application import Settings
 from stand_ins.vllm_server import running_server
-from tests.edge.clients import USUAL, Answer, complete, keep_asking, p99_seconds, statuses
+from tests.edge.clients import USUAL, Answer, complete, keep_asking, p99, statuses
 from tests.edge.conftest import MAX_NUM_SEQS, all_kinds
 from tools import toolchain
 
@@ -40,11 +40,11 @@ def _once(url: str, headers: Mapping[str, str]) -> list[Answer]:
 
 
 def _show(edge: str, load: str, answers: Sequence[Answer]) -> None:
-    served = [answer for answer in answers if answer.status == 200]
+    served = [answer.seconds for answer in answers if answer.status == 200]
     slowest = max((answer.seconds for answer in answers if answer.status == 429), default=0)
     counts = statuses(answers)
     assert counts.keys() <= {200, 429}, counts
-    _row(edge, load, counts[200], counts.get(429, 0), f"{p99_seconds(served):.2f} s", f"{slowest:.2f} s")
+    _row(edge, load, counts[200], counts.get(429, 0), f"{p99(served):.2f} s", f"{slowest:.2f} s")
 
 
 def _row(*cells: object) -> None:

@@ -9,16 +9,29 @@ from statistics import median
 import pytest
 
 from stand_ins.vllm.application import Settings
-from stand_ins.vllm.engine import Timing
+from stand_ins.vllm.engine import INTER_TOKEN_SECONDS, PREFILL_SECONDS, Timing
 from stand_ins.vllm_server import running_server
-from tests.edge.clients import USUAL, complete, completion, get, keep_asking, p99_seconds, send, statuses
-from tests.edge.conftest import MAX_NUM_SEQS, Kind
+from tests.edge.clients import (
+    USUAL,
+    USUAL_TOKENS,
+    answers_meanwhile,
+    complete,
+    completion,
+    get,
+    keep_asking,
+    p99,
+    send,
+    statuses,
+)
+from tests.edge.conftest import MAX_NUM_SEQS, TIME_FACTOR, Kind
 from tests.edge.programs import LOOPBACK, free_port
 
 # (src) the overload: 256 clients, none of which got an error.
 CLIENTS = 256
 QUEUE_FACTOR = 2
 LIMIT = MAX_NUM_SEQS * QUEUE_FACTOR
+# As the server prefills one request after the other, and decodes them together.
+BATCH_SECONDS = (MAX_NUM_SEQS * PREFILL_SECONDS + USUAL_TOKENS * INTER_TOKEN_SECONDS) / TIME_FACTOR
 STREAM_SECONDS = 60
 
 
@@ -52,15 +65,20 @@ def test_an_overload_is_served_up_to_the_limit_and_the_rest_refused_with_a_time_
     assert {answer.headers.get("Retry-After") for answer in refused} == {"5"}
     assert not any("Retry-After" in answer.headers for answer in served)
     # Judged by the same clients without an edge, so that a busy machine changes nothing: measured 20 times as long.
-    assert p99_seconds(served) < p99_seconds(complete(server, {}, *[USUAL] * CLIENTS)) / 4
+    unlimited = complete(server, {}, *[USUAL] * CLIENTS)
+    assert p99(answer.seconds for answer in served) < p99(answer.seconds for answer in unlimited) / 4
 
 
 def test_clients_that_keep_asking_get_all_that_the_server_gives_and_no_other_error(kind: Kind, edge: str) -> None:
     answers = keep_asking(edge, kind.credentials("team-a"), CLIENTS, seconds=5)
     assert statuses(answers).keys() == {200, 429}
-    served = [answer.seconds for answer in answers if answer.status == 200]
-    # Nobody who was let in waits much longer than others: measured 1.4 times as long.
-    assert p99_seconds([answer for answer in answers if answer.status == 200]) < 4 * median(served)
+    served = [answer for answer in answers if answer.status == 200]
+    # With as many inside as the limit allows, one waits for the batches before it and its own: measured 1.0 of that.
+    assert median(answer.seconds for answer in served) < 2 * QUEUE_FACTOR * BATCH_SECONDS
+    # Nobody who was let in waits much longer: fewer than the limit come before it, and the rest of its batch with it.
+    # Counted in answers, as one stall of the machine lengthens every latency of its moment, and those are more than one
+    # in a hundred: measured 11, and 18 with a quarter of one core.
+    assert p99(answers_meanwhile(served)) < 3 * LIMIT
 
 
 def test_without_a_key_or_with_a_wrong_one_nobody_gets_in(kind: Kind, edge: str) -> None:
