@@ -34,10 +34,10 @@ env: $(INSTALLED) ## export lines: eval "$(make -s env)" puts this checkout's to
 tools: $(INSTALLED) ## find or build the programs (10 to 25 minutes where nothing is there)
 	@$(VENV)/python -m tools.toolchain
 
-# The engine tests measure time on real control planes: they run alone. The others go two at a time.
+# Two at a time. The engine tests measure time on real control planes: they run beside each other, not beside the others.
 test: $(INSTALLED) $(LOAD_TEST)/.installed tools ## the tests, in about fifteen minutes on two cores
 	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile --ignore tests/engine
-	@$(VENV)/pytest --quiet -m "not long" tests/engine
+	@$(VENV)/pytest --quiet --numprocesses 2 --dist loadfile -m "not long" tests/engine
 
 test-long: $(INSTALLED) tools ## the other tests, in about half an hour: whole AWS stacks, pull requests, replayed rollouts
 	@$(VENV)/pytest --quiet -m long tests/engine

@@ -90,14 +90,17 @@ def median_seconds(work: Mapping[str, Callable[[Path], object]], directory: Path
 
 
 def peak_memory_mib(directory: Path, size_bytes: int) -> float:
-    """The most memory that a process holds which copies and hashes one file of that size."""
+    """The most memory that a process holds which copies and hashes one file of that size, and reads it back."""
     with tempfile.TemporaryDirectory(dir=directory) as place:
         source = Path(place, "source")
         source.touch()
         os.truncate(source, size_bytes)
         program = (
-            "import sys; from pathlib import Path; from containers.model_artifact.copying import copy_file;"
-            "copy_file(Path(sys.argv[1]), Path(sys.argv[2]), lambda count: None, hashed=True);"
+            "import sys; from pathlib import Path;"
+            "from containers.model_artifact.copying import copy_file, same_content;"
+            "source, target = map(Path, sys.argv[1:]);"
+            "copy_file(source, target, lambda count: None, hashed=True);"
+            "assert same_content(target, source, lambda count: None);"
             "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"
         )
         command = [sys.executable, "-c", program, str(source), str(Path(place, "target"))]

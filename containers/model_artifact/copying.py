@@ -1,10 +1,12 @@
 """Copies and hashes files: streamed, so that memory does not grow with them, and in parallel."""
 
 import hashlib
+import itertools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +17,11 @@ CHUNK_BYTES = 1024 * 1024
 # Files at once. hashlib, reads and writes all let other threads run; an object store rewards requests in flight.
 WORKERS = 8
 
-# Below this, handing a chunk to another thread costs more than hashing it.
+# Chunks of a file in memory: so far may its hashing lag behind its writing. In lockstep each would wait for the other's
+# turn on the processor, a thousand times in a gibibyte.
+BUFFERS = 8
+
+# A file below this is hashed on the way: another thread would cost more than that.
 _HASH_ASIDE_BYTES = 256 * 1024
 
 Item = TypeVar("Item")
@@ -63,16 +69,10 @@ def copy_file(source: Path, target: Path, progress: Progress, *, hashed: bool) -
     digest = hashlib.sha256() if hashed else None
     readable = os.open(source, os.O_RDONLY)
     try:
-        with new_file(target) as written, ThreadPoolExecutor(1) as aside:
-            for chunk in _chunks(readable, progress):
-                hashing = None
-                if digest is not None and len(chunk) >= _HASH_ASIDE_BYTES:
-                    hashing = aside.submit(digest.update, chunk)
-                elif digest is not None:
-                    digest.update(chunk)
+        with _hashing_aside(digest, os.fstat(readable).st_size) as add, new_file(target) as written:
+            for chunk in _chunks(readable, progress, buffers=BUFFERS):
+                add(chunk)
                 write_all(written, chunk)
-                if hashing is not None:
-                    hashing.result()
     finally:
         os.close(readable)
     return digest.hexdigest() if digest else None
@@ -100,6 +100,29 @@ def same_content(copied: Path, source: Path, progress: Progress) -> bool:
 
 
 @contextmanager
+def _hashing_aside(digest: "hashlib._Hash | None", size: int) -> Iterator[Callable[[memoryview], None]]:
+    """What takes the chunks of a file of that size; all are hashed when the context ends.
+
+    A chunk may be overwritten when BUFFERS - 1 more were taken.
+    """
+    if digest is None:
+        yield lambda _chunk: None
+        return
+    if size < _HASH_ASIDE_BYTES:
+        yield digest.update
+        return
+    pending: deque[Future[None]] = deque()
+
+    def add(chunk: memoryview) -> None:
+        if len(pending) == BUFFERS - 1:
+            pending.popleft().result()
+        pending.append(aside.submit(digest.update, chunk))
+
+    with ThreadPoolExecutor(1) as aside:
+        yield add
+
+
+@contextmanager
 def new_file(path: Path) -> Iterator[int]:
     """The descriptor of a file that did not exist, for writing once from start to end; durable when the context ends.
 
@@ -123,10 +146,13 @@ def write_all(descriptor: int, content: "bytes | memoryview") -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def _chunks(source: int, progress: Progress) -> Iterator[memoryview]:
-    """The file, piece by piece; each piece is valid until the next is asked for, and done by then."""
-    buffer = memoryview(bytearray(min(CHUNK_BYTES, os.fstat(source).st_size + 1)))
-    while count := os.readv(source, [buffer]):
+def _chunks(source: int, progress: Progress, buffers: int = 1) -> Iterator[memoryview]:
+    """The file, piece by piece; a piece is valid until `buffers` more are asked for, and written by the next."""
+    size = min(CHUNK_BYTES, os.fstat(source).st_size + 1)
+    for buffer in itertools.cycle([memoryview(bytearray(size)) for _ in range(buffers)]):
+        count = os.readv(source, [buffer])
+        if not count:
+            return
         if _failed.is_set():
             raise InterruptedError("stopped, because another file failed")
         yield buffer[:count]

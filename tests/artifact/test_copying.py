@@ -1,5 +1,6 @@
 """Copying as such: memory that does not grow, an end at the first error, a disk that is too small."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from containers.model_artifact.copying import CHUNK_BYTES, copy_file, in_parallel
+from containers.model_artifact.copying import BUFFERS, CHUNK_BYTES, copy_file, in_parallel
 from containers.model_artifact.errors import ArtifactError
 from containers.model_artifact.restore import check_space
 from tests.artifact.sandbox import REPOSITORY
@@ -35,6 +36,15 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     peak_kib = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout
     assert (tmp_path / "target").stat().st_size == LARGE_MIB * MIB
     assert int(peak_kib) / 1024 < LARGE_MIB / 4
+
+
+@pytest.mark.parametrize("size", [1, CHUNK_BYTES, 3 * BUFFERS * CHUNK_BYTES + 1])
+def test_the_hash_is_that_of_the_copy_however_far_hashing_lags_behind(tmp_path: Path, size: int) -> None:
+    content = os.urandom(size)
+    (tmp_path / "source").write_bytes(content)
+    digest = copy_file(tmp_path / "source", tmp_path / "target", unwatched, hashed=True)
+    assert (tmp_path / "target").read_bytes() == content
+    assert digest == hashlib.sha256(content).hexdigest()
 
 
 def test_the_first_error_ends_the_copying_of_other_files_and_leaves_none_half_done(tmp_path: Path) -> None:
