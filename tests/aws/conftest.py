@@ -8,6 +8,7 @@ from moto.core.utils import utcnow
 from moto.moto_api._internal.models import moto_api_backend
 from moto.ssm.models import Parameter, ssm_backends
 
+from components.faults import ConfigurationError
 from components.lookups.aws import Aws
 from stand_ins.aws_api import AwsStandIn, ec2_page
 
@@ -79,8 +80,32 @@ def empty_account(aws: Aws) -> Aws:
     return aws
 
 
+@pytest.fixture
+def vpc_id(empty_account: Aws) -> str:
+    """A VPC with a public subnet in 2a (a route table of its own) and private ones in 2a and 2b (the main table)."""
+    ec2 = empty_account.ec2
+    vpc_id = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    public, *_ = (
+        ec2.create_subnet(VpcId=vpc_id, CidrBlock=f"10.0.{index}.0/24", AvailabilityZone=f"us-west-2{zone}")
+        for index, zone in enumerate("aab")
+    )
+    gateway_id = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway_id, VpcId=vpc_id)
+    table_id = ec2.create_route_table(VpcId=vpc_id)["RouteTable"]["RouteTableId"]
+    ec2.create_route(RouteTableId=table_id, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway_id)
+    ec2.associate_route_table(RouteTableId=table_id, SubnetId=public["Subnet"]["SubnetId"])
+    return vpc_id
+
+
 def put_public_parameter(name: str, value: str) -> None:
     """Put a parameter below /aws/service, which Systems Manager (and so moto) lets nobody do over HTTP."""
     # The class is abstract only in its annotations.
     parameter = Parameter(ACCOUNT, name, value, "String", None, None, None, utcnow(), 1, "text")  # type: ignore[abstract]
     ssm_backends[ACCOUNT][REGION]._parameters[name].append(parameter)
+
+
+def faults(error: pytest.ExceptionInfo[ConfigurationError]) -> str:
+    """The only line of a configuration error."""
+    message = str(error.value)
+    assert "\n" not in message
+    return message

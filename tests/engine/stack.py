@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from tests.engine.cli import Ended, run_pulumi
 from tools import toolchain
 from tools.environment import pulumi_environment
 from tools.versions import ROOT
@@ -19,15 +19,6 @@ PROJECT = "neuron-serving"
 NAME = "test"
 # The parts of the checkout that a stack runs from; everything else of a run stays in the test's folder.
 _PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "neuron", "containers", "policy")
-_RUN_SECONDS = 300
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run of the CLI printed, standard output and error in one, and how it ended."""
-
-    exit_code: int
-    output: str
 
 
 @dataclass
@@ -47,31 +38,21 @@ class Stack:
         """The stack file."""
         return self.directory / "stacks" / f"Pulumi.{self.name}.yaml"
 
-    def run(self, *arguments: str) -> Result:
+    def run(self, *arguments: str) -> Ended:
         """Run the CLI in the stack's folder."""
         self.write()
-        ended = subprocess.run(
-            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
-            cwd=self.directory,
-            env={**os.environ, **self.environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_RUN_SECONDS,
-            check=False,
-        )
-        return Result(ended.returncode, ended.stdout)
+        return run_pulumi(self.directory, {**os.environ, **self.environment}, *arguments)
 
-    def up(self, *arguments: str) -> Result:
+    def up(self, *arguments: str) -> Ended:
         """Update under the policy pack."""
         options = ("--yes", "--skip-preview=false", "--policy-pack", "policy")
         return self.run("up", "--stack", self.name, *options, *arguments)
 
-    def preview(self, *arguments: str) -> Result:
+    def preview(self, *arguments: str) -> Ended:
         """Preview under the policy pack."""
         return self.run("preview", "--stack", self.name, "--policy-pack", "policy", *arguments)
 
-    def destroy(self, *arguments: str) -> Result:
+    def destroy(self, *arguments: str) -> Ended:
         """Remove what the stack made, whatever the program says by now."""
         return self.run("destroy", "--stack", self.name, "--yes", *arguments)
 

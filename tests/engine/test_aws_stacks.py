@@ -13,8 +13,9 @@ from neuron.instances import instance_type
 from stand_ins import CHARTS
 from stand_ins.account import opened_account
 from stand_ins.toolchain import with_stand_ins
+from tests.engine.cli import Ended
 from tests.engine.events import Step, deletions, steps
-from tests.engine.stack import Result, Stack, copy_project, stack_values
+from tests.engine.stack import Stack, copy_project, stack_values
 from tools import toolchain
 from tools.control_plane import ControlPlane, NodeGroup
 from tools.control_plane.api import Api
@@ -73,7 +74,7 @@ def open_stack(tmp_path_factory: pytest.TempPathFactory, plane: ControlPlane) ->
     return opened
 
 
-def succeeded(result: Result) -> Result:
+def succeeded(result: Ended) -> Ended:
     """A run that ended well."""
     assert result.exit_code == 0, result.output
     return result

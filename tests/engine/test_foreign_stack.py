@@ -6,7 +6,6 @@ The provider renders manifests into a folder, so that `up` needs no cluster.
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,6 +16,7 @@ import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policy.exceptions import KEY_PREFIX, today
+from tests.engine.cli import run_pulumi
 from tools import toolchain
 from tools.environment import pulumi_environment
 from tools.versions import ROOT
@@ -24,7 +24,6 @@ from tools.versions import ROOT
 # The first run on a machine builds the tools.
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
-COMMAND_SECONDS = 180
 # A text "later:X" in a manifest is what only the update knows.
 PROGRAM = f"""
 import json
@@ -123,17 +122,8 @@ class Project:
         self.pulumi("stack", "init", "test")
 
     def pulumi(self, *arguments: str) -> Result:
-        ended = subprocess.run(
-            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-        )
-        return Result(ended.returncode, ended.stdout)
+        ended = run_pulumi(self.folder, self.environment, *arguments)
+        return Result(ended.exit_code, ended.output)
 
     def set_manifests(self, manifests: Mapping[str, Any]) -> None:
         self.pulumi("config", "set", "manifests", json.dumps(manifests))

@@ -3,11 +3,11 @@
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.engine.cli import Ended, command, run_pulumi
 from tests.processes import is_running, wait_until
 from tools import toolchain
 from tools.environment import pulumi_environment
@@ -36,21 +36,16 @@ class Project:
         self.folder = folder
         self.environment = environment
 
-    def command(self, *arguments: str) -> Sequence[str]:
-        return ["pulumi", *arguments, "--non-interactive", "--color=never", "--cwd", str(self.folder)]
+    def pulumi(self, *arguments: str) -> Ended:
+        return run_pulumi(self.folder, self.environment, *arguments)
 
-    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
+    def start_preview(self, output: int) -> subprocess.Popen[bytes]:
+        """A preview that a test ends; what it says goes to `output`, as subprocess means it."""
+        return subprocess.Popen(
+            command("preview"), cwd=self.folder, env=self.environment, stdout=output, stderr=subprocess.STDOUT
         )
 
-    def preview(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def preview(self, program: str, *arguments: str) -> Ended:
         (self.folder / "__main__.py").write_text(program, encoding="utf-8")
         return self.pulumi("preview", *arguments)
 
@@ -70,38 +65,38 @@ def project(cli: Toolchain, tmp_path: Path) -> Project:
     (folder / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n", encoding="utf-8")
     project = Project(folder, {**os.environ, **pulumi_environment(tmp_path / "state", cli)})
     created = project.pulumi("stack", "init", "test")
-    assert created.returncode == 0, created.stdout
+    assert created.exit_code == 0, created.output
     return project
 
 
 def test_a_preview_shows_the_programs_output_and_outputs(project: Project) -> None:
     result = project.preview("import pulumi\nprint('hello')\npulumi.export('answer', 6 * 7)\n")
-    assert result.returncode == 0, result.stdout
-    assert "hello" in result.stdout
-    assert "answer: 42" in result.stdout
-    assert "warning" not in result.stdout
+    assert result.exit_code == 0, result.output
+    assert "hello" in result.output
+    assert "answer: 42" in result.output
+    assert "warning" not in result.output
 
 
 def test_an_exception_shows_the_users_file_and_line(project: Project) -> None:
     result = project.preview("def fail():\n    raise ValueError('boom')\n\nfail()\n")
-    assert result.returncode != 0
-    assert f'File "{project.folder}/__main__.py", line 2, in fail' in result.stdout
-    assert "ValueError: boom" in result.stdout
-    assert "runpy" not in result.stdout
-    assert "an unhandled error occurred" not in result.stdout
+    assert result.exit_code != 0
+    assert f'File "{project.folder}/__main__.py", line 2, in fail' in result.output
+    assert "ValueError: boom" in result.output
+    assert "runpy" not in result.output
+    assert "an unhandled error occurred" not in result.output
 
 
 def test_an_exit_code_is_named(project: Project) -> None:
     result = project.preview("import sys\nsys.exit(3)\n")
-    assert result.returncode != 0
-    assert "program exited with non-zero exit code: 3" in result.stdout
+    assert result.exit_code != 0
+    assert "program exited with non-zero exit code: 3" in result.output
 
 
 def test_a_run_error_is_one_message(project: Project) -> None:
     result = project.preview("import pulumi\nraise pulumi.RunError('no good')\n")
-    assert result.returncode != 0
-    assert "error: no good" in result.stdout
-    assert "Traceback" not in result.stdout
+    assert result.exit_code != 0
+    assert "error: no good" in result.output
+    assert "Traceback" not in result.output
 
 
 def test_a_policy_pack_judges_the_stack(project: Project) -> None:
@@ -110,9 +105,9 @@ def test_a_policy_pack_judges_the_stack(project: Project) -> None:
     (pack / "PulumiPolicy.yaml").write_text("runtime: python\nversion: 1.0.0\n", encoding="utf-8")
     (pack / "__main__.py").write_text(POLICY_PACK, encoding="utf-8")
     result = project.preview("", "--policy-pack", str(pack))
-    assert result.returncode != 0
-    assert "tiny-pack" in result.stdout
-    assert "1 resource" in result.stdout
+    assert result.exit_code != 0
+    assert "tiny-pack" in result.output
+    assert "1 resource" in result.output
 
 
 def test_a_broken_policy_pack_shows_its_traceback(project: Project) -> None:
@@ -121,8 +116,8 @@ def test_a_broken_policy_pack_shows_its_traceback(project: Project) -> None:
     (pack / "PulumiPolicy.yaml").write_text("runtime: python\nversion: 1.0.0\n", encoding="utf-8")
     (pack / "__main__.py").write_text("raise ValueError('boom')\n", encoding="utf-8")
     result = project.preview("", "--policy-pack", str(pack))
-    assert result.returncode != 0
-    assert "ValueError: boom" in result.stdout
+    assert result.exit_code != 0
+    assert "ValueError: boom" in result.output
 
 
 def test_an_interrupt_ends_a_sleeping_program_and_its_children(project: Project) -> None:
@@ -135,9 +130,7 @@ with open({str(pid_file)!r}, "w") as file:
 time.sleep(600)
 """
     (project.folder / "__main__.py").write_text(program, encoding="utf-8")
-    process = subprocess.Popen(
-        project.command("preview"), env=project.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    process = project.start_preview(subprocess.PIPE)
     with process:
         pids = _read_pids(pid_file)
         process.send_signal(signal.SIGINT)
@@ -152,9 +145,7 @@ def test_killing_the_engine_leaves_no_orphans(project: Project) -> None:
         f"import os, time\nopen({str(pid_file)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}\\n')\ntime.sleep(600)"
     )
     (project.folder / "__main__.py").write_text(program, encoding="utf-8")
-    process = subprocess.Popen(
-        project.command("preview"), env=project.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = project.start_preview(subprocess.DEVNULL)
     with process:
         pids = _read_pids(pid_file)
         process.kill()

@@ -94,9 +94,7 @@ def test_the_sources_rollouts_fail_for_as_long_and_as_many_requests_as_it_measur
 
 def test_with_one_node_more_no_request_fails(plane: ControlPlane, space: Namespace) -> None:
     plan = plan_of(replicas=1, nodes=2)
-    manifest = derived_deployment(plan)
-    deploy(space, manifest, selector(plan))
-    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
+    manifest = rolled_out(space, plan)
     with traffic(plane, space.name) as requests:
         wait_until(lambda: requests.sent, seconds=5)
         restart(space, manifest)
@@ -109,9 +107,7 @@ def test_a_node_that_dies_under_the_new_pod_delays_the_rollout_and_costs_no_requ
     plane: ControlPlane, space: Namespace
 ) -> None:
     plan = plan_of(replicas=1, nodes=2)
-    manifest = derived_deployment(plan)
-    deploy(space, manifest, selector(plan))
-    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
+    manifest = rolled_out(space, plan)
     old = pod_names(space)
     with traffic(plane, space.name) as requests, nodes_given_back(space):
         restart(space, manifest)
@@ -128,9 +124,7 @@ def test_a_node_that_dies_under_the_old_pod_costs_what_is_left_of_the_new_pods_s
     plane: ControlPlane, space: Namespace
 ) -> None:
     plan = plan_of(replicas=1, nodes=2)
-    manifest = derived_deployment(plan)
-    deploy(space, manifest, selector(plan))
-    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
+    manifest = rolled_out(space, plan)
     (old,) = pod_names(space)
     with traffic(plane, space.name) as requests, nodes_given_back(space):
         restart(space, manifest)
@@ -144,10 +138,9 @@ def test_a_drain_waits_until_the_evicted_server_is_replaced_and_costs_no_request
     plane: ControlPlane, space: Namespace
 ) -> None:
     plan = plan_of(replicas=2, nodes=3)
-    deploy(space, derived_deployment(plan), selector(plan))
+    rolled_out(space, plan)
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": plan.name}}
     space.apply("poddisruptionbudgets", {**budget, "spec": as_manifest(disruption_budget_spec(plan))})
-    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
     wait_until(lambda: disruptions_allowed(space, plan.name) == 1, seconds=10)
     first, second = pod_names(space)
     with traffic(plane, space.name) as requests:
@@ -165,9 +158,7 @@ def test_a_pod_that_never_becomes_ready_ends_the_rollout_at_its_deadline_and_cos
     plane: ControlPlane, space: Namespace
 ) -> None:
     plan = plan_of(replicas=1, nodes=2)
-    manifest = derived_deployment(plan)
-    deploy(space, manifest, selector(plan))
-    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
+    manifest = rolled_out(space, plan)
     (old,) = pod_names(space)
     with traffic(plane, space.name) as requests:
         broken = derived_deployment(plan)
@@ -231,6 +222,14 @@ def derived_deployment(plan: ServingPlan) -> Object:
     references = References(service_account="default", publisher_account=None, programs="programs", cache_claim=None)
     manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": plan.name}}
     return {**manifest, "spec": as_manifest(deployment_spec(plan, references))}
+
+
+def rolled_out(space: Namespace, plan: ServingPlan) -> Object:
+    """The Deployment of the plan, which serves."""
+    manifest = derived_deployment(plan)
+    deploy(space, manifest, selector(plan))
+    wait_until(lambda: space.is_rolled_out(plan.name), seconds=30)
+    return manifest
 
 
 def as_manifest(value: Any) -> Any:
