@@ -60,8 +60,12 @@ class Recorder(mocks.Mocks):
         raise AssertionError(f"unexpected invoke {args.token}")
 
     def of_type(self, suffix: str) -> list[Registered]:
-        """Resources whose type token ends with `suffix`, such as `:Deployment`."""
-        return [one for one in self.resources if one.type.endswith(suffix)]
+        """Resources whose type token ends with `suffix`, such as `:Deployment`, by name.
+
+        Registrations overlap: the order in which they arrive says nothing.
+        """
+        found = [one for one in self.resources if one.type.endswith(suffix)]
+        return sorted(found, key=lambda one: one.name)
 
     def refused_chart_values(self) -> list[str]:
         """What the charts that the program installs do not know of the values that it sets, by their recorded schemas.

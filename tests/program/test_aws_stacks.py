@@ -187,7 +187,7 @@ class TestWorkshop:
     def test_only_the_listed_add_ons_are_installed(self, run_program: Run) -> None:
         addons = run_program(stack_values("workshop")).of_type(":Addon")
         names = [one.inputs["addonName"] for one in addons]
-        assert names == ["eks-pod-identity-agent", "aws-mountpoint-s3-csi-driver"]
+        assert names == ["aws-mountpoint-s3-csi-driver", "eks-pod-identity-agent"]
 
     def test_the_workshops_own_scheduler_setting_can_be_reproduced(self, run_program: Run) -> None:
         values = stack_values("workshop")
