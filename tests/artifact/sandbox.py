@@ -176,6 +176,15 @@ class Sandbox:
         }
 
 
+def published_once(directory: Path, **changes: Any) -> Path:
+    """A cache in which one artifact is, that of a sandbox with these changes; not to be changed."""
+    cache = directory / "mount"
+    cache.mkdir()
+    ended = Sandbox(directory / "pod", cache, **changes).publish()
+    assert ended.code == 0, ended.log
+    return cache
+
+
 def published_files(pod: Sandbox) -> dict[str, bytes]:
     """What the newest manifest of the pod's artifact names, by local path: content that must have the hash it says."""
     newest = max(pod.prefix.glob("manifest-*.json"), key=lambda path: int(path.stem.partition("-")[2]))

@@ -11,17 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.artifact.sandbox import Ended, Sandbox, tree
+from tests.artifact.sandbox import Ended, Sandbox, published_once, tree
 
 
 @pytest.fixture(scope="module")
 def cache_with_one(tmp_path_factory: pytest.TempPathFactory, bytecode: dict[str, str]) -> Path:
     """A cache in which one artifact is; not to be changed."""
-    directory = tmp_path_factory.mktemp("published")
-    (directory / "mount").mkdir()
-    ended = Sandbox(directory / "pod", directory / "mount", environment=bytecode).publish()
-    assert ended.code == 0, ended.log
-    return directory / "mount"
+    return published_once(tmp_path_factory.mktemp("published"), environment=bytecode)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.artifact.sandbox import Sandbox, local_files, published_files, tree
+from tests.artifact.sandbox import Sandbox, local_files, published_files, published_once, tree
 
 RANK_FILES = {f"artifacts/weights/tp{rank}_sharded_checkpoint.safetensors" for rank in (0, 1)}
 WEIGHTS = "model/model.safetensors"
@@ -23,12 +23,7 @@ def sharded(pod: Sandbox) -> Sandbox:
 @pytest.fixture(scope="module")
 def cache_with_one(tmp_path_factory: pytest.TempPathFactory, bytecode: dict[str, str]) -> Path:
     """A cache in which one pre-sharded artifact is; not to be changed."""
-    directory = tmp_path_factory.mktemp("published")
-    (directory / "mount").mkdir()
-    publisher = Sandbox(directory / "pod", directory / "mount", sharded_checkpoint=True, environment=bytecode)
-    ended = publisher.publish()
-    assert ended.code == 0, ended.log
-    return directory / "mount"
+    return published_once(tmp_path_factory.mktemp("published"), sharded_checkpoint=True, environment=bytecode)
 
 
 @pytest.fixture

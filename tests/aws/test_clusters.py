@@ -5,10 +5,7 @@ import pytest
 from components.faults import ConfigurationError
 from components.lookups.aws import Aws
 from components.lookups.clusters import eks_cluster
-from components.lookups.zones import (
-    subnets_of_vpc,
-    zone_ids_for_clusters,
-)
+from components.lookups.zones import subnets_of_vpc
 from stand_ins.aws_api import AwsStandIn, json_reply
 from tests.aws.conftest import faults
 
@@ -46,7 +43,3 @@ def test_a_cluster_that_is_being_made_or_deleted_is_refused(stand_in: AwsStandIn
     stand_in.reply("/clusters/workshop", json_reply({"cluster": {"name": "workshop", "status": "DELETING"}}))
     with pytest.raises(ConfigurationError, match="found workshop, whose status is DELETING; "):
         eks_cluster(aws, "cluster.name", "workshop")
-
-
-def test_the_zones_for_clusters_are_known_by_their_ids(aws: Aws) -> None:
-    assert zone_ids_for_clusters(aws) == ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4")

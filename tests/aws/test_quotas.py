@@ -1,9 +1,14 @@
 """Quotas and their use, over real HTTP: moto runs the instances; quotas and reservations are documents of AWS."""
 
+from typing import TYPE_CHECKING
+
 from components.lookups.aws import Aws
 from components.lookups.quotas import live_quotas, used_by_others_vcpus
 from neuron.quota import QUOTA_CODES, Bucket, Quota
 from stand_ins.aws_api import AwsStandIn, Reply, ec2_page, json_reply
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.literals import InstanceTypeType
 
 TRN = Bucket("trn", "on-demand")
 INF = Bucket("inf", "on-demand")
@@ -15,11 +20,13 @@ def quota_reply(vcpus: float) -> Reply:
     return json_reply({"Quota": {"ServiceCode": "ec2", "QuotaCode": QUOTA_CODES[TRN], "Value": vcpus}})
 
 
-def run(aws: Aws, name: str, count: int = 1, *, spot: bool = False, tags: dict[str, str] | None = None) -> list[str]:
+def run(
+    aws: Aws, name: "InstanceTypeType", count: int = 1, *, spot: bool = False, tags: dict[str, str] | None = None
+) -> list[str]:
     """Run instances of a type and give their ids."""
     answer = aws.ec2.run_instances(
         ImageId="ami-12c6146b",
-        InstanceType=name,  # type: ignore[arg-type]
+        InstanceType=name,
         MinCount=count,
         MaxCount=count,
         InstanceMarketOptions={"MarketType": "spot"} if spot else {},

@@ -12,6 +12,7 @@ from components.lookups.zones import (
     subnets,
     subnets_in_zones,
     subnets_of_vpc,
+    zone_ids_for_clusters,
     zone_ids_offering,
 )
 from stand_ins.aws_api import MOTO, AwsStandIn, ec2_error, ec2_page
@@ -44,6 +45,10 @@ def test_a_region_that_does_not_answer_is_left_out_of_the_hint(stand_in: AwsStan
     stand_in.reply("DescribeInstanceTypeOfferings", MOTO, not_enabled, MOTO)
     with pytest.raises(ConfigurationError, match="offers this one: ap-south-2; fix"):
         zone_ids_offering(aws, "nodeGroups[0].instanceType", "trn2.48xlarge")
+
+
+def test_the_zones_for_clusters_are_known_by_their_ids(aws: Aws) -> None:
+    assert zone_ids_for_clusters(aws) == ("usw2-az1", "usw2-az2", "usw2-az3", "usw2-az4")
 
 
 def test_offerings_on_later_pages_count(stand_in: AwsStandIn, aws: Aws) -> None:

@@ -1,11 +1,11 @@
 """Plans of edges for tests, from stack files as users write them."""
 
-import json
 from typing import Any
 
 from components.configuration import parse_settings
 from components.edges.plan import EdgePlan
 from components.plans import edge_plan, serving_plans
+from tests.unit.configuration import MODEL, encoded
 
 KEY = "a-key-that-only-tests-know-of"
 OTHER_KEY = "another-key-that-only-tests-know"
@@ -19,13 +19,7 @@ def plan(edge: dict[str, Any], max_num_seqs: int = 4, longest_request_seconds: i
         "nodeGroup": "inferentia",
         "replicas": 1,
         "longestRequestSeconds": longest_request_seconds,
-        "model": {
-            "id": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
-            "revision": "fe8a4ea1ffedaf415f4da2f062534de366a451e6",
-            "maxModelLen": 1024,
-            "maxNumSeqs": max_num_seqs,
-            "tensorParallel": 2,
-        },
+        "model": {**MODEL, "maxNumSeqs": max_num_seqs},
     }
     values = {
         "cluster": {"mode": "kubeconfig", "kubeconfig": "kubeconfig"},
@@ -34,7 +28,7 @@ def plan(edge: dict[str, Any], max_num_seqs: int = 4, longest_request_seconds: i
         "edge": edge,
         **({"apiKeys": KEYS} if edge["kind"] != "nlb" else {}),
     }
-    settings = parse_settings({key: json.dumps(value) for key, value in values.items()})
+    settings = parse_settings(encoded(values))
     made = edge_plan(settings, serving_plans(settings))
     assert made is not None
     return made

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -42,10 +43,10 @@ class Rendered:
     @property
     def wrong(self) -> Object:
         changed = copy.deepcopy(self.manifest)
-        inner = changed
+        inner: Any = changed
         for step in self.wrong_at[:-1]:
-            inner = inner[step]  # type: ignore[index]
-        inner[self.wrong_at[-1]] = self.wrong_value  # type: ignore[index]
+            inner = inner[step]
+        inner[self.wrong_at[-1]] = self.wrong_value
         return changed
 
 

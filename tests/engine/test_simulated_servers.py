@@ -87,9 +87,9 @@ def is_rolled_out(namespace: Namespace) -> bool:
     )
 
 
-def close_to(seconds: float) -> timedelta:
+def close_to(seconds: float) -> object:
     """Of moments in annotations, which have milliseconds."""
-    return pytest.approx(simulated(seconds), abs=timedelta(milliseconds=2))  # type: ignore[return-value]
+    return pytest.approx(simulated(seconds), abs=timedelta(milliseconds=2))
 
 
 def test_a_server_with_probes_is_ready_when_its_startup_probe_has_seen_it(namespace: Namespace) -> None:

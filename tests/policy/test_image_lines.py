@@ -4,6 +4,7 @@ import pytest
 from pulumi_policy import EnforcementLevel
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
+from policy.rule import Rule
 from policy.rules.image_line_matches_accelerator import RULE as MATCHES
 from policy.rules.supported_image_line import RULE as SUPPORTED
 from tests.policy.fixtures import COMPLIANT_DEPLOYMENT, DEPLOYMENT_TYPE, INIT, POD, SERVER, Props, with_value, without
@@ -122,12 +123,12 @@ def test_lines_that_nothing_speaks_against_pass(tag: str) -> None:
 
 
 @pytest.mark.parametrize("rule", [MATCHES, SUPPORTED])
-def test_unknown_images_and_selectors_are_said_to_be_unjudged(rule: object) -> None:
+def test_unknown_images_and_selectors_are_said_to_be_unjudged(rule: Rule) -> None:
     unknown_type = with_value(deployment(f"{REPOSITORY}:{CONTRADICTED}", "x"), (*SELECTOR, TYPE), UNKNOWN_STRING_VALUE)
     for props, seen in (
         (deployment(UNKNOWN_STRING_VALUE, "inf2.xlarge"), "containers[0].image"),
         (unknown_type, "nodeSelector"),
     ):
-        verdict = judge(rule, props)  # type: ignore[arg-type]
+        verdict = judge(rule, props)
         assert verdict.violations == ()
         assert seen in verdict.unjudged

@@ -79,9 +79,9 @@ def test_a_probe_without_a_handler_is_none(probe: object) -> None:
 def test_the_startup_budget_is_delay_plus_period_times_failures_with_the_defaults_of_kubernetes(
     delay: float | None, period: float | None, failures: float | None, enough: bool
 ) -> None:
-    probe = {"httpGet": {"path": "/v1/models", "port": 8080}}
+    probe: dict[str, Any] = {"httpGet": {"path": "/v1/models", "port": 8080}}
     numbers = {"initialDelaySeconds": delay, "periodSeconds": period, "failureThreshold": failures}
-    probe |= {key: value for key, value in numbers.items() if value is not None}  # type: ignore[misc]
+    probe |= {key: value for key, value in numbers.items() if value is not None}
     verdict = judge(RULE, with_value(COMPLIANT_DEPLOYMENT, (*SERVER, "startupProbe"), probe))
     assert verdict.passed is enough
     assert enough or "240 s" in verdict.violations[0]

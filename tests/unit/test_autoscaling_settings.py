@@ -1,6 +1,5 @@
 """Autoscaling in a stack file: what is refused, and what the plans become."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,13 +7,13 @@ import pytest
 from components.configuration import parse_settings
 from components.plans import autoscaler_plans, scaler_plan, serving_plans
 from components.settings import Settings
-from tests.unit.test_configuration import changed, lines
+from tests.unit.configuration import changed, encoded, lines
 
 SCALED: dict[str, Any] = {"autoscaler": {}, "nodeGroups.0.nodes": 4, "serving.0.autoscaling": {"maxReplicas": 3}}
 
 
 def settings(changes: dict[str, Any]) -> Settings:
-    return parse_settings({key: json.dumps(value) for key, value in changed(changes).items()})
+    return parse_settings(encoded(changed(changes)))
 
 
 def test_the_replicas_are_the_fewest_and_left_to_the_scaler() -> None:

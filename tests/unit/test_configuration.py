@@ -1,59 +1,18 @@
 """Bad stack files: each fault is one line with its path, and all of them come at once."""
 
-import copy
-import json
-from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
 
 from components.configuration import parse_settings
 from components.faults import ConfigurationError
+from tests.unit.configuration import GOOD, changed, encoded, lines
 
-GOOD: dict[str, Any] = {
-    "cluster": {"mode": "kubeconfig", "kubeconfig": "kubeconfig"},
-    "nodeGroups": [{"name": "inferentia", "instanceType": "inf2.xlarge", "nodes": 2}],
-    "serving": [
-        {
-            "name": "tinyllama",
-            "imageLine": "nxdi-0.13",
-            "nodeGroup": "inferentia",
-            "replicas": 1,
-            "model": {
-                "id": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
-                "revision": "fe8a4ea1ffedaf415f4da2f062534de366a451e6",
-                "maxModelLen": 1024,
-                "maxNumSeqs": 4,
-                "tensorParallel": 2,
-            },
-        }
-    ],
-}
 TOKEN = "hf_" + "x" * 34
 
 
-def changed(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """GOOD with the values at these paths (`serving.0.replicas`) set."""
-    values = copy.deepcopy(GOOD)
-    for path, value in changes.items():
-        *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
-        section: Any = values
-        for step in way:
-            section = section[step]
-        section[last] = value
-    return values
-
-
-def lines(changes: Mapping[str, Any], *, plain_text: Collection[str] = ()) -> list[str]:
-    """The lines that a person reads for GOOD with these changes."""
-    values = {key: json.dumps(value) for key, value in changed(changes).items()}
-    with pytest.raises(ConfigurationError) as failure:
-        parse_settings(values, plain_text)
-    return str(failure.value).splitlines()
-
-
 def test_good_values_are_taken() -> None:
-    settings = parse_settings({key: json.dumps(value) for key, value in GOOD.items()})
+    settings = parse_settings(encoded(GOOD))
     assert settings.serving[0].model.tensor_parallel == 2
 
 
@@ -219,11 +178,9 @@ def test_a_faulty_value_does_not_hide_the_faults_of_others(changes: dict[str, An
 
 
 def test_a_missing_key_does_not_hide_the_faults_of_others() -> None:
-    values = changed({"serving.0.model.tensorParallel": 3})
-    del values["nodeGroups"][0]["nodes"]
-    del values["serving"][0]["model"]["maxNumSeqs"]
+    changes = {"serving.0.model.tensorParallel": 3, "nodeGroups.0.nodes": None, "serving.0.model.maxNumSeqs": None}
     with pytest.raises(ConfigurationError) as failure:
-        parse_settings({key: json.dumps(value) for key, value in values.items()})
+        parse_settings(encoded(changed(changes)))
     assert {fault.path for fault in failure.value.faults} == {
         "nodeGroups[0].nodes",
         "serving[0].model.maxNumSeqs",
@@ -232,10 +189,9 @@ def test_a_missing_key_does_not_hide_the_faults_of_others() -> None:
 
 
 def test_a_missing_key_is_named() -> None:
-    values = copy.deepcopy(GOOD)
-    del values["serving"][0]["model"]["revision"]
+    values = changed({"serving.0.model.revision": None})
     with pytest.raises(ConfigurationError, match=r"^serving\[0\].model.revision: found nothing; "):
-        parse_settings({key: json.dumps(value) for key, value in values.items()})
+        parse_settings(encoded(values))
 
 
 def test_a_value_that_is_no_mapping_says_which_keys_one_has() -> None:

@@ -15,7 +15,7 @@ from neuron.edge import concurrency_limit, deregistration_seconds, idle_seconds,
 from neuron.errors import ImpossibleInputError
 from neuron.images import IMAGE_LINES
 from neuron.rollout import derive_drain
-from tests.unit.test_configuration import GOOD
+from tests.unit.configuration import GOOD, encoded
 
 KEY = "k" * MINIMUM_CHARACTERS
 CERTIFICATE = "arn:aws:acm:us-west-2:123456789012:certificate/0a1b"
@@ -55,7 +55,7 @@ def test_password_hashes_are_the_same_in_every_run_and_differ_between_clients() 
 
 def faults(edge: dict[str, Any], keys: object = None, plain_text: tuple[str, ...] = (), **changes: Any) -> list[str]:
     """The lines that a person reads for a good stack file with this edge; `keys` are the secret apiKeys."""
-    values = {key: json.dumps(value) for key, value in {**GOOD, **changes, "edge": edge}.items()}
+    values = encoded({**GOOD, **changes, "edge": edge})
     if keys is not None:
         values["apiKeys"] = json.dumps(keys)
     try:

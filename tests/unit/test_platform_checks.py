@@ -1,16 +1,15 @@
 """Faults below the model servers: cluster, node groups made here, accelerator, charts, quotas."""
 
-import copy
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from components.configuration import parse_settings
-from components.faults import ConfigurationError
+from tests.unit import configuration
+from tests.unit.configuration import MODEL, changed, encoded
 
-GOOD: dict[str, Any] = {
+CREATED: Mapping[str, Any] = {
     "cluster": {
         "mode": "create",
         "version": "1.36",
@@ -32,13 +31,7 @@ GOOD: dict[str, Any] = {
             "imageLine": "nxdi-0.13",
             "nodeGroup": "trainium",
             "replicas": 1,
-            "model": {
-                "id": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
-                "revision": "fe8a4ea1ffedaf415f4da2f062534de366a451e6",
-                "maxModelLen": 1024,
-                "maxNumSeqs": 4,
-                "tensorParallel": 2,
-            },
+            "model": MODEL,
         }
     ],
 }
@@ -48,25 +41,8 @@ SIXTEEN_CHIPS = {
 }
 
 
-def encoded(changes: Mapping[str, Any]) -> dict[str, str]:
-    """GOOD with the values at these paths set, None to remove them, as Pulumi hands configuration over."""
-    values = copy.deepcopy(GOOD)
-    for path, value in changes.items():
-        *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
-        section: Any = values
-        for step in way:
-            section = section[step]
-        if value is None:
-            del section[last]
-        else:
-            section[last] = value
-    return {key: json.dumps(value) for key, value in values.items()}
-
-
 def lines(changes: Mapping[str, Any]) -> list[str]:
-    with pytest.raises(ConfigurationError) as failure:
-        parse_settings(encoded(changes))
-    return str(failure.value).splitlines()
+    return configuration.lines(changes, CREATED)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +65,7 @@ def lines(changes: Mapping[str, Any]) -> list[str]:
     ids=str,
 )
 def test_a_good_stack_is_taken(changes: dict[str, Any]) -> None:
-    parse_settings(encoded(changes))
+    parse_settings(encoded(changed(changes, CREATED)))
 
 
 @pytest.mark.parametrize(
