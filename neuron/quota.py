@@ -4,6 +4,7 @@ Sources: EC2 user guide, "Service Quotas" and "On-Demand Capacity Reservations";
 of node updates".
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -155,7 +156,8 @@ def declared_quotas(stated: object, source: QuotaSource) -> dict[Bucket, Quota]:
     return {
         bucket: Quota(int(vcpus), source=source)
         for bucket, vcpus in numbers.items()
-        if isinstance(vcpus, int | float) and not isinstance(vcpus, bool)
+        # JSON as Python reads it has NaN and Infinity.
+        if isinstance(vcpus, int | float) and not isinstance(vcpus, bool) and math.isfinite(vcpus)
     }
 
 

@@ -131,7 +131,10 @@ def test_pools_without_a_limit_or_for_other_nodes_have_no_number() -> None:
     assert judge_stack(RULE, group(9, "m7i.large"), config=quotas(trn=0, inf=0)).passed
 
 
-@pytest.mark.parametrize("config", [None, {}, {"quotas": {}}, {"quotas": {"inf": 8}}, {"quotas": {"trn": "many"}}])
+@pytest.mark.parametrize(
+    "config",
+    [None, {}, {"quotas": {}}, {"quotas": {"inf": 8}}, {"quotas": {"trn": "many"}}, {"quotas": {"trn": float("inf")}}],
+)
 def test_without_a_declared_quota_the_rule_says_that_it_cannot_judge(config: dict[str, Any] | None) -> None:
     verdict = judge_stack(RULE, group(), config=config)
     assert verdict.violations == ()
