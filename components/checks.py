@@ -200,7 +200,8 @@ def _sharded_checkpoint(path: str, serving: ServingSettings, line: ImageLine | N
     for key in SHARDING_KEYS:
         if key in serving.neuron_config:
             value = serving.neuron_config[key]
-            wanted = key == SAVE_SHARDED_CHECKPOINT and value is True
+            can = line is not None and line.saves_sharded_checkpoints and not serving.model.sharded_checkpoint
+            wanted = key == SAVE_SHARDED_CHECKPOINT and value is True and can
             yield Fault(
                 f"{path}.neuronConfig.{key}",
                 json.dumps(value),

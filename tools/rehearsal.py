@@ -61,16 +61,17 @@ def _slowest_start() -> StartUp:
 
 
 def down() -> int:
-    """End the control plane and remove all that `up` made, but for a passphrase that the stack file depends on."""
+    """End the control plane and remove all that is in its folder, but for a passphrase that stack files depend on."""
     ControlPlane().stop(report_line)
     passphrase = STATE_DIRECTORY / "passphrase"
-    kept = passphrase.read_text() if passphrase.exists() and holds_salt(STACK_FILE) else None
+    holders = [file.name for file in sorted(STACK_FILE.parent.glob("Pulumi.*.yaml")) if holds_salt(file)]
+    kept = passphrase.read_text() if passphrase.exists() and holders else None
     shutil.rmtree(STATE_DIRECTORY, ignore_errors=True)
     if kept is not None:
         STATE_DIRECTORY.mkdir(mode=0o700)
         passphrase.touch(mode=0o600)
         passphrase.write_text(kept)
-        report_line(f"kept the passphrase: {STACK_FILE.name} holds values that are encrypted with it")
+        report_line(f"kept the passphrase: values in {', '.join(holders)} are encrypted with it")
     return 0
 
 

@@ -44,7 +44,8 @@ def _declared(stack: Stack) -> dict[Bucket, Quota]:
     """The quotas that the stack file declares, and over them those of the rule's configuration."""
     try:
         stated = json.loads(stack.own_config.get(_CONFIG_KEY, "null"))
-    except json.JSONDecodeError:
+    # Not JSON, a number of too many digits, or nested too deep.
+    except (ValueError, RecursionError):
         stated = None
     own = declared_quotas(stated, "declared in the stack file")
     return own | declared_quotas(stack.config.get(_CONFIG_KEY), "declared in the policy configuration")

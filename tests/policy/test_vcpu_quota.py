@@ -174,6 +174,9 @@ def test_the_policy_configuration_wins_quota_by_quota(monkeypatch: pytest.Monkey
         ("shop", {"quotas": "8"}),
         ("shop", {"quotas": '{"requests": 8, "trn": "8"}'}),
         ("shop", {"quotas": '["trn"]'}),
+        ("shop", {"quotas": '{"trn": NaN}'}),
+        pytest.param("shop", {"quotas": f'{{"trn": {"9" * 5000}}}'}, id="too-many-digits"),
+        pytest.param("shop", {"quotas": "[" * 50_000}, id="too-deep"),
     ],
 )
 def test_what_is_no_quota_of_the_project_declares_none(

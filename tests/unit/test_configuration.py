@@ -115,6 +115,15 @@ def test_good_values_are_taken() -> None:
             "allowed: false, or true with v0-0.9.1 or nxdi-0.13 or nxdi-0.16; fix: leave it out",
         ),
         (
+            {
+                "nodeGroups.0.instanceType": "trn2.3xlarge",
+                "serving.0.imageLine": "plugin-0.24",
+                "serving.0.neuronConfig": {"save_sharded_checkpoint": True},
+            },
+            "serving[0].neuronConfig.save_sharded_checkpoint: found true; "
+            "allowed: nothing: model.shardedCheckpoint decides; fix: leave it out",
+        ),
+        (
             {"serving.0.neuronConfig": {"save_sharded_checkpoint": True}},
             "serving[0].neuronConfig.save_sharded_checkpoint: found true; "
             "allowed: nothing: model.shardedCheckpoint decides; fix: set model.shardedCheckpoint: true in its place",

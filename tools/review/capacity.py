@@ -113,5 +113,5 @@ def _declared(preview: Preview) -> dict[Bucket, Quota]:
     raw = next((value for key, value in preview.config.items() if key.partition(":")[2] == "quotas"), "{}")
     try:
         return declared_quotas(json.loads(raw), "declared in the stack file")
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return {}
